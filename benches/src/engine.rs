@@ -14,11 +14,11 @@ use peerproof_engine::data::plan::Plan;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::lab::Lab;
 use peerproof_engine::drive::peer::{Origin, Peer};
-use peerproof_engine::run::fuzz::{self, Corpus, Settings, Status};
+use peerproof_engine::run::fuzz::{self, Corpus, FuzzSettings, Status};
 use peerproof_played::toolhost as played;
 use peerproof_toolhost::expect::Expect;
+use peerproof_toolhost::full_facts;
 use peerproof_toolhost::talk::{Request, Talk};
-use peerproof_toolhost::usual;
 
 use crate::error::FigureError;
 
@@ -50,7 +50,7 @@ impl Engine {
             boundary,
             commands: BTreeMap::from([("serve".to_owned(), serve)]),
             env: Vec::new(),
-            facts: usual::facts(Side::Provider),
+            facts: full_facts::facts(Side::Provider),
             features_given: true,
             origin,
             pace: Arc::default(),
@@ -96,8 +96,14 @@ impl Engine {
 
     /// Fuzzes with `jobs` workers for `time`.
     pub fn fuzz(&self, time: Duration, rng_seed: u64, jobs: usize) -> Status {
-        let settings =
-            Settings { time, conversations_max: None, rng_seed, jobs, shrink: Duration::ZERO, played: None };
+        let settings = FuzzSettings {
+            time,
+            conversations_max: None,
+            rng_seed,
+            jobs,
+            shrink: Duration::ZERO,
+            played: None,
+        };
         fuzz::run(&self.lab(), &Corpus::default(), &settings, &|| false, &|_| {}).status
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::data::transcript::{Bytes, Event, Exit, Kind, Transcript};
-use peerproof_json_rpc::usual;
+use peerproof_engine::data::transcript::{Bytes, Event, EventKind, Exit, Transcript};
+use peerproof_json_rpc::full_facts;
 use peerproof_reference::json_rpc::signature;
 
 /// Key of [`signed`].
@@ -85,19 +85,19 @@ pub fn recorded(calls: usize, windows: usize) -> Transcript {
                 .push_str(&format!("{{\"jsonrpc\":\"2.0\",\"result\":{{\"x\":\"abcd\"}},\"id\":{id}}}\n"));
         }
         let payload = Payload::text(sent);
-        push(Kind::Sent { step: window, payload: payload.clone() });
-        push(Kind::Received { bytes: Bytes(received.into_bytes()) });
+        push(EventKind::Sent { step: window, payload: payload.clone() });
+        push(EventKind::Received { bytes: Bytes(received.into_bytes()) });
         steps.push(Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 }));
     }
-    push(Kind::StdinClosed);
-    push(Kind::StdoutClosed);
-    push(Kind::Exited { exit: Exit::Code(0) });
+    push(EventKind::StdinClosed);
+    push(EventKind::StdoutClosed);
+    push(EventKind::Exited { exit: Exit::Code(0) });
     steps.push(Step::new(Act::Finish));
     let session = Session { command: "command".to_owned(), ..Session::default() };
     Transcript {
         boundary: "json_rpc".to_owned(),
         check: "bench".to_owned(),
-        facts: Arc::new(usual::facts(Side::Provider)),
+        facts: Arc::new(full_facts::facts(Side::Provider)),
         plan: Arc::new(Plan { sessions: vec![session], steps, by_model: true, ..Plan::default() }),
         timeout_scale: 1.0,
         events,

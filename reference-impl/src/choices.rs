@@ -119,7 +119,7 @@ impl Bom {
 }
 
 /// Keys of a boundary, each with its values.
-pub type Known = &'static [(&'static str, &'static [&'static str])];
+pub type ChoiceKeys = &'static [(&'static str, &'static [&'static str])];
 
 /// Reason why a choice was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -130,7 +130,7 @@ pub enum ChoiceError {
         /// Refused key.
         key: String,
         /// Valid keys, each with its values.
-        known: Known,
+        known: ChoiceKeys,
     },
     /// The choice does not have this value.
     #[error("choice {key} has no value {value:?}; known: {}", known.join(", "))]
@@ -144,16 +144,16 @@ pub enum ChoiceError {
     },
 }
 
-fn keys(known: Known) -> String {
+fn keys(known: ChoiceKeys) -> String {
     known.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(", ")
 }
 
 impl ChoiceError {
-    pub(crate) fn key(known: Known, key: &str) -> Self {
+    pub(crate) fn key(known: ChoiceKeys, key: &str) -> Self {
         Self::Key { key: key.to_owned(), known }
     }
 
-    pub(crate) fn value(known: Known, key: &'static str, value: &str) -> Self {
+    pub(crate) fn value(known: ChoiceKeys, key: &'static str, value: &str) -> Self {
         let known = known.iter().find(|(name, _)| *name == key).map_or(&[][..], |(_, values)| values);
         Self::Value { key, value: value.to_owned(), known }
     }

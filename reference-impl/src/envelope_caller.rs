@@ -8,7 +8,7 @@ mod caller;
 pub mod mutants;
 mod scenario;
 
-pub use caller::{Caller, Due, End, Job, Outcome, Parts, Told};
+pub use caller::{Caller, CallerStep, End, FinishedCall, Job, Outcome, Parts};
 pub use scenario::{CallSpec, Scenario, Target};
 
 use crate::choices::{choices, two};

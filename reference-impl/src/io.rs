@@ -1,7 +1,7 @@
 //! The shells: with the `refpeer` binary, the only code of the crate that uses the operating system.
 
 pub mod asking;
-pub mod dispatch;
+pub mod dispatcher;
 pub mod envelope;
 pub mod envelope_caller;
 pub mod faults;
@@ -16,7 +16,7 @@ mod payload_file;
 pub mod policy_driver;
 pub mod policy_exec;
 mod policy_faults;
-pub mod policy_select;
+pub mod policy_selector;
 mod python_guard;
 pub mod python_runtime;
 mod python_service;

@@ -19,6 +19,7 @@
 
 pub mod block;
 mod breaker;
+mod bridge;
 mod choices;
 pub mod command_line;
 mod driver;
@@ -26,7 +27,6 @@ pub mod environment;
 mod failure;
 pub mod guard;
 mod lenient;
-mod llm;
 mod menu;
 mod merge;
 pub mod mutants;
@@ -40,13 +40,13 @@ mod selector_tests;
 pub mod settings;
 
 pub use breaker::{Breaker, CountingBreaker};
+pub use bridge::{Bridge, BridgeConfig};
 pub use choices::{
     AbsentFields, Choices, DuplicateSids, InvalidVariables, NearlyJson, OtherModes, PipeHeldByChild, Refusal,
     SelectorChoices,
 };
 pub use driver::{Config, Decision, Driver, Rules, TagRules};
 pub use failure::Failure;
-pub use llm::{Bridge, BridgeConfig};
 pub use menu::{Menu, Sid, elements};
 pub use merge::merge;
 pub use parts::{Admission, Blocks, Fallback, FirstOfMenu, Merge, Parts, Requests, Split, StrictRequests};

@@ -37,11 +37,11 @@ pub mod tool;
 
 pub use choices::Choices;
 pub use fault::LogFault;
-pub use replay::{Next, Replay};
+pub use replay::{Replay, ReplayStep};
 pub use replayer::Replayer;
 pub use request::{Mode, RunRequest, ToolEntry};
-pub use rules::{Expected, Place, Rerun, Right, Rules};
-pub use runner::{Ordinary, Run, Runner, RunnerParts, Ways};
+pub use rules::{CorrectDecisions, Expected, Place, Rerun, Rules};
+pub use runner::{Ordinary, Run, Runner, RunnerDecisions, RunnerParts};
 
 use crate::limits::Limits;
 

@@ -4,7 +4,7 @@
 //! - [`enqueue`] writes a job into `inbox/`; the tool [`EnqueueTool`] and the HTTP [`Adapter`] use it.
 //! - [`genesis`] holds the tools that write, compile and load tools.
 //!
-//! All of them change files through [`disk::Op`]s, which a [`disk::Disk`] carries out, and decide by [`Ways`].
+//! All of them change files through [`disk::Op`]s, which a [`disk::Disk`] carries out, and decide by [`Decisions`].
 //!
 //! # Readings
 //!
@@ -19,19 +19,19 @@
 
 mod adapter;
 pub mod choices;
+mod decisions;
 pub mod disk;
 mod enqueue;
 pub mod genesis;
 pub mod mutants;
 #[cfg(test)]
 mod tests;
-mod ways;
 mod worker;
 
 pub use adapter::{Adapter, token_matches};
 pub use choices::Choices;
+pub use decisions::{Careful, Decisions, Treat};
 pub use enqueue::{AID as ENQUEUE_AID, EnqueueTool, Refused, enqueue};
-pub use ways::{Careful, Treat, Ways};
 pub use worker::{STATUS_SECOND, Worker};
 
 use crate::limits::Limits;
@@ -83,7 +83,7 @@ pub struct Parts {
     /// File system.
     pub disk: Box<dyn Disk>,
     /// Decisions.
-    pub ways: Box<dyn Ways>,
+    pub ways: Box<dyn Decisions>,
     /// Compilers and runs, for the Genesis tools.
     pub bench: Box<dyn Workshop>,
 }

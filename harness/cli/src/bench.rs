@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::check::scratch;
 use super::peer_args::{PeerArgs, provider, reference_peer};
 use super::run_args::{Format, duration, setting};
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::report::bench::{self as report, Header};
 use peerproof::report::printer::Printer;
@@ -23,16 +23,18 @@ use peerproof_engine::data::blame::{HarnessFault, Misconfigured};
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::nearest::did_you_mean;
-use peerproof_engine::data::transcript::Kind;
+use peerproof_engine::data::transcript::EventKind;
 use peerproof_engine::drive::config::Config;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::peer::Peer;
-use peerproof_engine::drive::played::Reference;
 use peerproof_engine::drive::private;
-use peerproof_engine::run::bench::budget::{Broken, Budget};
-use peerproof_engine::run::bench::echo::{ECHO_ARGUMENT, Manner};
+use peerproof_engine::drive::reference_peers::Reference;
+use peerproof_engine::run::bench::budget::{Broken, FigureBudget};
+use peerproof_engine::run::bench::echo::{ECHO_ARGUMENT, EchoMode};
 use peerproof_engine::run::bench::overhead::{self, Overhead};
-use peerproof_engine::run::bench::{self, Around, Missing, Rival, Rivals, Row, Settings, placement};
+use peerproof_engine::run::bench::{
+    self, BenchRow, BenchSettings, BenchSurroundings, Missing, Rival, Rivals, placement,
+};
 use peerproof_engine::run::runner::{self, Options, Surroundings};
 
 /// Measures a peer: requests per second, latency, processor time and memory, compared with a peer that only copies.
@@ -93,10 +95,10 @@ const ROUNDS_MAX: usize = 1_000;
 ///
 /// # Errors
 /// Fails for wrong usage, configuration or budget, a peer that cannot be started, or a machine that cannot measure.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let mut settings = args.settings()?;
     let form = setting(args.format, "FORMAT", context)?.unwrap_or_default();
-    let budget = args.budget.as_deref().map(Budget::load).transpose()?;
+    let budget = args.budget.as_deref().map(FigureBudget::load).transpose()?;
     let printer = if form == Format::Pretty { context.printer } else { context.printer.as_plain() };
     let mut out = Output { printer, form, file: None, path: args.output.clone(), broken: None };
 
@@ -140,12 +142,12 @@ pub fn run(args: &Args, context: &Context) -> Done {
         notes,
     });
     let progress = Progress::new(planned.len(), &context.printer);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<BenchRow> = Vec::new();
     let measured = bench::run(
         &rivals,
         &groups,
         &settings,
-        Around { scratch: scratch.path(), interrupted: &context.interrupted },
+        BenchSurroundings { scratch: scratch.path(), interrupted: &context.interrupted },
         &|id| progress.say(id),
         &mut |row| {
             progress.step(row.id.clone());
@@ -173,10 +175,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
 }
 
 impl Args {
-    fn settings(&self) -> Result<Settings, Stop> {
+    fn settings(&self) -> Result<BenchSettings, Stop> {
         let usual = if self.against.is_some() || self.against_config.is_some() { 7 } else { 5 };
         let (time, rounds) = if self.quick { (5, 3) } else { (30, usual) };
-        let settings = Settings {
+        let settings = BenchSettings {
             time: self.time.unwrap_or(Duration::from_secs(time)),
             rounds: self.rounds.unwrap_or(rounds),
             patience: self.patience,
@@ -283,9 +285,9 @@ fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<
         return Err(Stop { exit: Exit::Interrupted, message });
     }
     let events = || probes.iter().flat_map(|probe| &probe.events);
-    if !probes.is_empty() && !events().any(|event| matches!(event.kind, Kind::Received { .. })) {
+    if !probes.is_empty() && !events().any(|event| matches!(event.kind, EventKind::Received { .. })) {
         let end = events().find_map(|event| match &event.kind {
-            Kind::Exited { exit } => Some(format!(" and ended with {exit:?}").to_lowercase()),
+            EventKind::Exited { exit } => Some(format!(" and ended with {exit:?}").to_lowercase()),
             _ => None,
         });
         let message = format!("{} did not answer{}", peer.name, end.unwrap_or_default());
@@ -307,11 +309,12 @@ fn workloads(peer: &Peer) -> Result<Vec<Workload>, Stop> {
 fn calibration_peer(boundary: &'static dyn Boundary, context: &Context) -> Result<Peer, Stop> {
     let exe = context.exe()?;
     let exe = exe.to_str().ok_or_else(|| Stop::harness("the path of the peerproof binary is not UTF-8"))?;
-    let argv = |manner: Manner| [exe, ECHO_ARGUMENT, manner.word()].into_iter().map(str::to_owned).collect();
+    let argv =
+        |manner: EchoMode| [exe, ECHO_ARGUMENT, manner.word()].into_iter().map(str::to_owned).collect();
     Ok(Peer {
         name: "calibration peer".to_owned(),
         boundary,
-        commands: Manner::ALL.into_iter().map(|manner| (manner.word().to_owned(), argv(manner))).collect(),
+        commands: EchoMode::ALL.into_iter().map(|manner| (manner.word().to_owned(), argv(manner))).collect(),
         env: Vec::new(),
         facts: Facts::new(Side::Provider),
         features_given: true,
@@ -327,7 +330,7 @@ fn calibration_peer(boundary: &'static dyn Boundary, context: &Context) -> Resul
 fn harness_overhead(
     lab: &peerproof_engine::drive::lab::Lab<'_>,
     workloads: &[Workload],
-    settings: &Settings,
+    settings: &BenchSettings,
 ) -> Result<Overhead, HarnessFault> {
     let (placements, _) = placement::placements();
     let smallest = workloads.iter().find(|workload| !workload.one_shot);
@@ -343,7 +346,7 @@ fn harness_overhead(
     )
 }
 
-fn exit(rows: &[Row], broken: &[Broken], interrupted: bool) -> Exit {
+fn exit(rows: &[BenchRow], broken: &[Broken], interrupted: bool) -> Exit {
     let missing = |is: fn(&Missing) -> bool| rows.iter().filter_map(|row| row.missing.as_ref()).any(is);
     let measured = broken.iter().any(|broken| broken.got.is_some());
     if interrupted {
@@ -403,7 +406,7 @@ impl Output {
         self.line(&report::head_json(header));
     }
 
-    fn row(&mut self, row: &Row, progress: &Progress) {
+    fn row(&mut self, row: &BenchRow, progress: &Progress) {
         progress.aside(|| self.text(&report::row(row, &self.printer)));
         self.line(&report::row_json(row));
     }
@@ -413,7 +416,7 @@ impl Output {
         self.line(&report::overhead_json(found));
     }
 
-    fn end(&mut self, rows: &[Row], broken: &[Broken], exit: Exit) -> Result<(), Stop> {
+    fn end(&mut self, rows: &[BenchRow], broken: &[Broken], exit: Exit) -> Result<(), Stop> {
         self.text(&report::left_out(rows, &self.printer));
         self.text(&report::broken(broken, &self.printer));
         self.text(&report::legend());
@@ -477,7 +480,7 @@ mod tests {
 
     #[test]
     fn the_worst_that_happened_decides_the_status() {
-        let row = |why: Option<Missing>| Row { missing: why, ..Row::planned("a") };
+        let row = |why: Option<Missing>| BenchRow { missing: why, ..BenchRow::planned("a") };
         let died = Missing::Peer(Trouble::Died("x".to_owned()));
         let broken = |got| vec![Broken { row: "a".to_owned(), key: "k".to_owned(), bound: 1.0, got }];
         assert_eq!(exit(&[row(None)], &[], false), Exit::Good);

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::peer_args::{PeerArgs, reference_inside};
 use super::run_args::{self, DetailArgs, Format, OutputArgs, RunArgs};
-use super::{Context, Done, Exit, Stop, github};
+use super::{CommandResult, Context, Exit, Stop, github};
 use crate::progress::Progress;
-use peerproof::report::console::{self, Beside};
+use peerproof::report::console::{self, ReportContents};
 use peerproof::report::first_contact::impression;
 use peerproof::report::printer::Printer;
 use peerproof::report::render;
@@ -31,8 +31,8 @@ use peerproof_engine::drive::scratch;
 use peerproof_engine::run::causes::{Cause, causes, id_of};
 use peerproof_engine::run::expectation::Expectations;
 use peerproof_engine::run::reproducer::{self, Explain, Explained, explain_failures};
-use peerproof_engine::run::results::{self, ResultsFile, Run, RunHeader};
-use peerproof_engine::run::runner::{self, Company, Options, Outcome, Seat, Surroundings};
+use peerproof_engine::run::results::{self, ResultsFile, RunHeader, StoredRun};
+use peerproof_engine::run::runner::{self, CheckOutcome, Company, Options, Seat, Surroundings};
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
@@ -114,7 +114,7 @@ impl Args {
 ///
 /// # Errors
 /// Fails for wrong usage or configuration, a peer that cannot be started, or a fault of this machine.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let options = args.run.options(context)?;
     let form = args.output.form(context)?;
     let reports = args.output.reports()?;
@@ -122,7 +122,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let config = args.peer.config(args.boundary.as_deref(), context)?;
     let (is_own, picked_up) = (config.is_none(), args.peer.picked_up(config.as_ref(), context));
     let peers = args.peer.peers_or_references(args.boundary.as_deref(), context)?;
-    let known = Known::load(args, context)?;
+    let known = KnownFailures::load(args, context)?;
     let mut parts = parts(peers, &args.filter, args.rung(), args.shard)?;
     for part in parts.iter_mut().filter(|_| is_own) {
         part.inside = reference_inside(&part.peer);
@@ -176,7 +176,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     // Parts are independent: all run at once and share processors and memory.
     let (company, quiet) = (Company::new(parts.len(), options.jobs), Arc::default());
     let began = Instant::now();
-    let runs: Vec<Result<Run, Stop>> =
+    let runs: Vec<Result<StoredRun, Stop>> =
         parallel::each(parts.len(), parts.into_iter().enumerate(), |(place, part)| {
             let beside = Options {
                 quiet: Some(Arc::clone(&quiet)),
@@ -186,7 +186,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             work.part(place, part, if several { &beside } else { &options })
         });
     progress.clear();
-    let runs = runs.into_iter().collect::<Result<Vec<Run>, Stop>>()?;
+    let runs = runs.into_iter().collect::<Result<Vec<StoredRun>, Stop>>()?;
     if several && work.shows {
         let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
         let seconds = began.elapsed().as_secs_f64();
@@ -236,11 +236,11 @@ fn shrink_budget(checks: Duration) -> Duration {
 
 /// Known failures.
 #[derive(Default)]
-struct Known {
+struct KnownFailures {
     expectations: Option<(PathBuf, Expectations)>,
 }
 
-impl Known {
+impl KnownFailures {
     /// Loads the file of `--expect`, or else the default one next to the configuration if it exists.
     fn load(args: &Args, context: &Context) -> Result<Self, Stop> {
         let named = args.expect.clone().or_else(|| context.setting("EXPECT").map(PathBuf::from));
@@ -265,7 +265,7 @@ impl Known {
     }
 
     /// Stale expectations, one sentence each.
-    fn stale(&self, runs: &[Run]) -> Vec<String> {
+    fn stale(&self, runs: &[StoredRun]) -> Vec<String> {
         let Some((path, expectations)) = &self.expectations else { return Vec::new() };
         let results: Vec<CheckResult> = runs.iter().flat_map(|run| run.checks.iter().cloned()).collect();
         let known = table::all().into_iter().flat_map(|b| b.checks()).map(|check| check.id.as_str());
@@ -314,7 +314,7 @@ struct Work<'a> {
     around: Surroundings<'a>,
     sink: Mutex<Sink>,
     progress: &'a Progress,
-    known: &'a Known,
+    known: &'a KnownFailures,
     folder: &'a Path,
     /// Time for shrinking, if given.
     shrink_budget: Option<Duration>,
@@ -351,7 +351,7 @@ impl Drop for Leaving<'_> {
 
 impl Work<'_> {
     /// Says what was not done. Returns the number of checks that `--max-causes` kept from running.
-    fn tell_left(&self, runs: &[Run]) -> usize {
+    fn tell_left(&self, runs: &[StoredRun]) -> usize {
         if self.context.interrupted.load(Ordering::Relaxed) {
             let left = match lock(&self.shrinking).unexplained {
                 0 => String::new(),
@@ -369,13 +369,13 @@ impl Work<'_> {
     }
 
     /// Runs the checks of the peer at `place`, explains its failures and reports it.
-    fn part(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
+    fn part(&self, place: usize, part: Part, options: &Options) -> Result<StoredRun, Stop> {
         let boundary = part.peer.boundary;
         let pace = Arc::clone(&part.peer.pace);
         let began = Instant::now();
         let _leaving = Leaving(options.seat.as_ref());
         let run = self.one(place, part, options).inspect_err(|_| self.tell(place, Entry::Gone))?;
-        let beside = Beside {
+        let beside = ReportContents {
             // With several peers in parallel, the time says little about one.
             elapsed: options.seat.is_none().then(|| began.elapsed()),
             folder: Some(self.folder.display().to_string()),
@@ -402,14 +402,14 @@ impl Work<'_> {
     }
 
     /// Runs the checks of one peer and explains its failures.
-    fn one(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
+    fn one(&self, place: usize, part: Part, options: &Options) -> Result<StoredRun, Stop> {
         let Part { mut peer, inside, checks } = part;
         let (Args { filter, shard, .. }, rung) = (self.args, self.args.rung());
         let header = |peer: &Peer| header(peer, &checks, options, filter, rung, *shard);
         if checks.is_empty() {
             let header = header(&peer);
             self.tell(place, Entry::Begin(header.clone()));
-            return Ok(Run::new(header, Vec::new()));
+            return Ok(StoredRun::new(header, Vec::new()));
         }
         let progress = self.progress;
         progress.say(format!("{}: probing its tools", peer.name));
@@ -421,11 +421,11 @@ impl Work<'_> {
             self.progress.aside(|| self.printer.note(&format!("{}: {why}; no checks", peer.name)));
             let header = RunHeader { planned: Vec::new(), ..header(&peer) };
             self.tell(place, Entry::Begin(header.clone()));
-            return Ok(Run::new(header, Vec::new()));
+            return Ok(StoredRun::new(header, Vec::new()));
         }
         let header = header(&peer);
         self.tell(place, Entry::Begin(header.clone()));
-        let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
+        let outcomes: Mutex<Vec<CheckOutcome>> = Mutex::default();
         let began = Instant::now();
         let inside = inside.map(|inside| Arc::new(Peer { facts: peer.facts.clone(), ..inside }));
         let with_inside = Options { inside, silent, ..options.clone() };
@@ -451,7 +451,7 @@ impl Work<'_> {
         let place_of = |id: &str| checks.iter().position(|check| check.id == id);
         outcomes.sort_by_key(|outcome| place_of(&outcome.result.id));
         let results: Vec<CheckResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
-        Ok(Run::new(header, results))
+        Ok(StoredRun::new(header, results))
     }
 
     /// Reports a failed check whose cause is new, and stops the run when the maximum number of causes is reached.
@@ -476,7 +476,7 @@ impl Work<'_> {
         place: usize,
         peer: &Peer,
         options: &Options,
-        outcomes: &mut [Outcome],
+        outcomes: &mut [CheckOutcome],
         took: Duration,
     ) {
         let quiet = options.quiet.as_ref();
@@ -510,9 +510,10 @@ impl Work<'_> {
         };
         // Each cause is shown once. A plain request cannot be shrunk.
         let shown: BTreeSet<String> = causes.into_iter().map(|cause| cause.check).collect();
-        let is_shrunk =
-            |outcome: &Outcome| outcome.result.first_canary.is_none() && shown.contains(&outcome.result.id);
-        let (shrunk, others): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
+        let is_shrunk = |outcome: &CheckOutcome| {
+            outcome.result.first_canary.is_none() && shown.contains(&outcome.result.id)
+        };
+        let (shrunk, others): (Vec<&mut CheckOutcome>, Vec<&mut CheckOutcome>) =
             outcomes.iter_mut().partition(|outcome| is_shrunk(outcome));
         shrinking.unexplained += explain_failures(shrunk, &with, each);
         shrinking.unexplained += explain_failures(others, &Explain { budget: Duration::ZERO, ..with }, each);
@@ -534,7 +535,7 @@ fn numbers(causes: &[Cause]) -> BTreeMap<String, usize> {
 }
 
 /// Reason, if no check could start the peer.
-fn never_started(outcomes: &[Outcome]) -> Option<String> {
+fn never_started(outcomes: &[CheckOutcome]) -> Option<String> {
     let mut reason = None;
     for outcome in outcomes {
         match &outcome.result.verdict {
@@ -579,7 +580,7 @@ pub(super) fn header(
 }
 
 /// Exit status of all runs together.
-fn exit(runs: &[Run], strict: bool, canaries: &BTreeSet<&str>, context: &Context) -> Exit {
+fn exit(runs: &[StoredRun], strict: bool, canaries: &BTreeSet<&str>, context: &Context) -> Exit {
     if context.interrupted.load(Ordering::Relaxed) {
         return Exit::Interrupted;
     }

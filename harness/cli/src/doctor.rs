@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
-use super::{Context, Done, Exit};
+use super::{CommandResult, Context, Exit};
 use peerproof::report::doctor::{Diagnosis, Feature, Role, render};
 use peerproof_engine::contract::boundary::{ConfigKey, checks_of_side};
 use peerproof_engine::data::carriage::HTTP;
@@ -16,11 +16,11 @@ use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::{Facts, RoleTrial};
 use peerproof_engine::data::secrets::{self, is_secret_name, redact_argv};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 use peerproof_engine::drive::config::Config;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::peer::{Origin, Peer};
-use peerproof_engine::run::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::run::runner::{self, CheckOutcome, Options, Surroundings};
 use peerproof_engine::run::verdict::Verdict;
 
 /// Starts the peer once and shows its command line, environment, answers, roles and features, with advice.
@@ -38,7 +38,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for wrong usage or configuration, a peer that cannot be started, or a fault of this machine.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let options = args.run.options(context)?;
     let config = args.peer.config(args.boundary.as_deref(), context)?;
     let mut peer = args.peer.peer(args.boundary.as_deref(), context)?;
@@ -58,7 +58,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         .copied()
         .filter(|check| check.first_canary && peer.commands.contains_key(&check.command))
         .collect();
-    let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
+    let outcomes: Mutex<Vec<CheckOutcome>> = Mutex::default();
     runner::run(&peer, &first, &options, around, &|outcome| {
         outcomes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(outcome);
     });
@@ -76,7 +76,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     notes.extend(unfound(&peer, &probes));
     notes.extend(advice(&peer, silent, &checks, &probed));
     let played = runner::try_roles(&peer, &probes, &options, around)?;
-    let untold = peer.boundary.untold(&peer.facts, &probes);
+    let undeclared = peer.boundary.undeclared(&peer.facts, &probes);
     // Only a peer that ends may be of another kind. A hanging one would hang again, even if the machine is too busy to
     // say so. A role played by another tool is no sign of another kind.
     let is_this = outcomes.iter().any(|outcome| match &outcome.result.verdict {
@@ -104,7 +104,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         stderr: probes.first().map(stderr).unwrap_or_default(),
         pace: peer.pace.all(),
         roles: roles(&peer, &said, &played, &checks),
-        features: features(&peer, &said, &untold),
+        features: features(&peer, &said, &undeclared),
         choices: peer.facts.choices.clone(),
         first: outcomes.into_iter().map(|outcome| outcome.result).collect(),
         notes,
@@ -124,7 +124,7 @@ fn excerpt(transcript: &Transcript) -> Vec<String> {
 
 fn stderr(transcript: &Transcript) -> Vec<String> {
     let bytes = transcript.events.iter().find_map(|event| match &event.kind {
-        Kind::Stderr { bytes, total_bytes } if *total_bytes > 0 => Some(bytes.0.clone()),
+        EventKind::Stderr { bytes, total_bytes } if *total_bytes > 0 => Some(bytes.0.clone()),
         _ => None,
     });
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
@@ -195,7 +195,7 @@ fn roles(peer: &Peer, said: &Facts, played: &BTreeMap<String, RoleTrial>, checks
     .collect()
 }
 
-fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) -> Vec<Feature> {
+fn features(peer: &Peer, said: &Facts, undeclared: &[(&'static str, &'static str)]) -> Vec<Feature> {
     keys(peer, "features")
         .map(|key| {
             let known = || match (said.features.contains_key(key.name), peer.facts.claims(key.name)) {
@@ -205,7 +205,7 @@ fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) 
                 (false, false) if peer.features_given => "not listed in the configuration",
                 (false, false) => "not seen in the peer's answers",
             };
-            let shown = untold.iter().find(|(name, _)| *name == key.name);
+            let shown = undeclared.iter().find(|(name, _)| *name == key.name);
             let why = shown.map_or_else(known, |(_, what)| *what);
             Feature { name: key.name, meaning: key.meaning, claimed: peer.facts.claims(key.name), why }
         })
@@ -326,7 +326,7 @@ fn answers_as(
 /// Note about the requested URL, if every request was answered 404.
 fn unfound(peer: &Peer, probes: &[Transcript]) -> Option<String> {
     let mut statuses = probes.iter().flat_map(|probe| &probe.events).filter_map(|event| match event.kind {
-        Kind::HttpReply { status, .. } => Some(status),
+        EventKind::HttpReply { status, .. } => Some(status),
         _ => None,
     });
     let is_unfound = statuses.next() == Some(404) && statuses.all(|status| status == 404);

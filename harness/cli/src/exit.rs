@@ -126,4 +126,4 @@ impl fmt::Display for Stop {
 impl std::error::Error for Stop {}
 
 /// Result of a command.
-pub type Done = Result<Exit, Stop>;
+pub type CommandResult = Result<Exit, Stop>;

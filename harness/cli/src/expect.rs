@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::report::whole;
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use peerproof::report::render;
 use peerproof::table;
-use peerproof_engine::run::expectation::{self, Expectations, Why};
+use peerproof_engine::run::expectation::{self, Expectations, StaleReason};
 use peerproof_engine::run::verdict::CheckResult;
 
 /// Default file.
@@ -17,11 +17,11 @@ pub const DEFAULT_FILE: &str = "peerproof-expected.toml";
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: ExpectCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ExpectCommand {
     /// Writes a new list that expects every failure of a run.
     Init {
         #[command(flatten)]
@@ -53,10 +53,10 @@ struct Files {
 ///
 /// # Errors
 /// Fails if the results are cut (exit status 5), or the list is invalid, exists already or cannot be written.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     match &args.what {
-        What::Init { files, force } => init(files, *force, context),
-        What::Update { files, add } => update(files, *add, context),
+        ExpectCommand::Init { files, force } => init(files, *force, context),
+        ExpectCommand::Update { files, add } => update(files, *add, context),
     }
 }
 
@@ -64,7 +64,7 @@ fn results(files: &Files) -> Result<Vec<CheckResult>, Stop> {
     Ok(whole(&files.results)?.runs.into_iter().flat_map(|run| run.checks).collect())
 }
 
-fn init(files: &Files, force: bool, context: &Context) -> Done {
+fn init(files: &Files, force: bool, context: &Context) -> CommandResult {
     let results = results(files)?;
     let name = files.file.display();
     if files.file.exists() && !force {
@@ -83,7 +83,7 @@ fn load(text: &str, path: &Path) -> Result<Expectations, Stop> {
     Ok(Expectations::parse(text).map_err(|error| error.of(path.display()))?)
 }
 
-fn update(files: &Files, add: bool, context: &Context) -> Done {
+fn update(files: &Files, add: bool, context: &Context) -> CommandResult {
     let results = results(files)?;
     let path = &files.file;
     let name = path.display();
@@ -106,9 +106,9 @@ fn update(files: &Files, add: bool, context: &Context) -> Done {
     for stale in &stale {
         // A person must decide about an expired entry, and about a glob that holds for only some of its checks.
         let decided = match stale.why {
-            Why::Expired(_) => false,
-            Why::Passes(_) => !globs.contains(&stale.entry),
-            Why::FailsOtherwise(..) | Why::NoSuchCheck => true,
+            StaleReason::Expired(_) => false,
+            StaleReason::Passes(_) => !globs.contains(&stale.entry),
+            StaleReason::FailsOtherwise(..) | StaleReason::NoSuchCheck => true,
         };
         if decided {
             gone.insert(stale.entry);

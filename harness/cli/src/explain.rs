@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::list::checks_of;
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use peerproof::report::printer::{Printer, Tone};
 use peerproof::table;
 use peerproof_engine::contract::boundary::Boundary;
@@ -23,7 +23,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for an unknown id and suggests the closest one.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let printer = &context.printer;
     let id = args.id.trim();
     for boundary in table::all() {

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::peer_args::PeerArgs;
 use super::run_args::{RunArgs, duration};
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::table;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::lab::Lab;
 use peerproof_engine::drive::peer::Peer;
-use peerproof_engine::run::fuzz::{self, Corpus, Found, Settings, Status, Summary};
+use peerproof_engine::run::fuzz::{self, Corpus, FuzzSettings, FuzzSummary, NewFinding, Status};
 use peerproof_engine::run::reproducer;
 use peerproof_engine::run::runner::{self, Options, Surroundings};
 
@@ -52,7 +52,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for wrong usage or configuration, an unusable corpus, or a peer that cannot be started.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let options = args.run.options(context)?;
     let peers = args.peer.peer_or_references(args.boundary.as_deref(), context)?;
     let corpus = match &args.corpus {
@@ -89,7 +89,7 @@ fn one(
 ) -> Result<usize, Stop> {
     runner::prepare(&mut peer, options, around).map_err(|error| error.of(&peer.name))?;
     let lab = runner::lab(&peer, options, around);
-    let settings = Settings {
+    let settings = FuzzSettings {
         time: args.time,
         conversations_max: args.conversations,
         rng_seed: options.rng_seed,
@@ -110,7 +110,7 @@ fn one(
 }
 
 /// Prints and stores the findings; returns the number of new ones.
-fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Result<usize, Stop> {
+fn keep(summary: &FuzzSummary, args: &Args, context: &Context, lab: &Lab<'_>) -> Result<usize, Stop> {
     for figure in &summary.figures {
         context.printer.out(&format!("{}: {}\n", figure.name, figure.text));
     }
@@ -154,7 +154,7 @@ fn peer_args(args: &Args, context: &Context) -> Vec<String> {
 const CHARS_MAX: usize = 160;
 const LINES_MAX: usize = 20;
 
-fn story(found: &Found, interrupted: bool) -> String {
+fn story(found: &NewFinding, interrupted: bool) -> String {
     let finding = &found.failure.finding;
     let sure = match (found.steady, interrupted) {
         (true, _) => "",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use super::{Cli, Context, Done, Exit, Stop};
+use super::{Cli, CommandResult, Context, Exit, Stop};
 use peerproof::table;
 use peerproof_engine::drive::config::json_schema::json_schema;
 
@@ -40,7 +40,7 @@ enum Kind {
 ///
 /// # Errors
 /// Fails if the folder cannot be written.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     match &args.kind {
         Kind::Completions { shell } => {
             let mut text = Vec::new();

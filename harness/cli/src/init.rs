@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use peerproof::report::screen::plural;
 use peerproof_engine::contract::boundary::ConfigKey;
 use peerproof_engine::data::facts::{Facts, RoleTrial};
@@ -33,7 +33,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails if the file exists or cannot be written, or the peer cannot be started.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     if args.peer.command.is_empty() {
         return Err(Stop::usage(
             "no command line of a peer; give it after `--`: peerproof init BOUNDARY -- ./my_peer --serve",
@@ -75,7 +75,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             }
         }
     }
-    for (feature, what) in peer.boundary.untold(&peer.facts, &probes) {
+    for (feature, what) in peer.boundary.undeclared(&peer.facts, &probes) {
         context.printer.note(&format!("the feature `{feature}`: {what}"));
     }
     let found = plural(peer.facts.roles.len(), "role");
@@ -249,7 +249,7 @@ mod tests {
             .set_main_command(vec!["./a b\"c".to_owned(), "--serve".to_owned(), "{{x}}".to_owned()])
             .unwrap();
         config.env.insert("A".to_owned(), "line\nfeed".to_owned());
-        let mut facts = boundary.usual_facts(peerproof_engine::data::clause::Side::Provider);
+        let mut facts = boundary.full_facts(peerproof_engine::data::clause::Side::Provider);
         facts.roles.insert("any".to_owned(), json!({"aid": "A", "input": {"x y": [1, "é"]}}));
         facts.choices.insert("bom".to_owned(), "refuse".to_owned());
         let text = text(&config, "my peer", &facts, Path::new("peerproof.toml"));

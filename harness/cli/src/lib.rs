@@ -37,7 +37,7 @@ pub mod run_args;
 pub mod selftest;
 pub mod shrink;
 
-pub use exit::{Done, Exit, Stop};
+pub use exit::{CommandResult, Exit, Stop};
 
 /// Resources of the process that a command may use.
 #[derive(Debug, Clone)]
@@ -103,14 +103,14 @@ impl Context {
 struct Cli {
     /// Use of colours in the output.
     #[arg(long, value_name = "WHEN", global = true)]
-    color: Option<When>,
+    color: Option<ColourChoice>,
     #[command(subcommand)]
     command: Command,
 }
 
 /// The words for when to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
+enum ColourChoice {
     /// Use colours on a terminal.
     Auto,
     /// Always use colours.
@@ -119,12 +119,12 @@ enum When {
     Never,
 }
 
-impl From<When> for Color {
-    fn from(word: When) -> Self {
+impl From<ColourChoice> for Color {
+    fn from(word: ColourChoice) -> Self {
         match word {
-            When::Auto => Self::Auto,
-            When::Always => Self::Always,
-            When::Never => Self::Never,
+            ColourChoice::Auto => Self::Auto,
+            ColourChoice::Always => Self::Always,
+            ColourChoice::Never => Self::Never,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::peer_args::PeerArgs;
 use super::replay::load;
 use super::run_args::{Format, setting};
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use peerproof::report::lint as report;
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::clause::Side;
@@ -28,7 +28,7 @@ pub struct Args {
     file: PathBuf,
     /// Judge only this side.
     #[arg(long, value_name = "SIDE")]
-    side: Option<Which>,
+    side: Option<LintSide>,
     /// Count a broken SHOULD as a failure.
     #[arg(long)]
     strict: bool,
@@ -41,7 +41,7 @@ pub struct Args {
 
 /// A side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Which {
+enum LintSide {
     /// The side that answers requests.
     Provider,
     /// The side that sends requests.
@@ -52,7 +52,7 @@ enum Which {
 ///
 /// # Errors
 /// Fails if the file is not a transcript, or the flags do not fit its boundary.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     if !args.peer.command.is_empty() {
         return Err(Stop::usage(
             "lint starts no peer; remove the command, lint judges only the transcript FILE",
@@ -62,8 +62,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let format = setting(args.format, "FORMAT", context)?.unwrap_or_default();
     tell_facts(&mut transcript, boundary, &args.peer, context)?;
     let only = args.side.map(|side| match side {
-        Which::Provider => Side::Provider,
-        Which::Consumer => Side::Consumer,
+        LintSide::Provider => Side::Provider,
+        LintSide::Consumer => Side::Consumer,
     });
     let linted = peerproof_engine::contract::lint::lint(boundary, &transcript, only);
     let printer = if format == Format::Plain { context.printer.as_plain() } else { context.printer };

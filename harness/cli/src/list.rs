@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
-use super::{Context, Done, Exit, Stop, boundary_named};
+use super::{CommandResult, Context, Exit, Stop, boundary_named};
 use peerproof::report::printer::{Printer, Tone};
 use peerproof::table;
 use peerproof_engine::contract::boundary::Boundary;
@@ -29,7 +29,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum What {
+enum ListSubject {
     /// Every check with its title.
     Checks,
     /// Every clause of the contracts.
@@ -44,7 +44,7 @@ enum What {
 ///
 /// # Errors
 /// Fails for an unknown boundary.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let printer = &context.printer;
     if let Some(name) = &args.config_keys {
         config_keys(boundary_named(name)?, args.json, printer);
@@ -53,7 +53,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let mut what = None;
     let mut name = args.boundary.clone();
     for word in &args.words {
-        match What::from_str(word, true) {
+        match ListSubject::from_str(word, true) {
             Ok(one) if what.is_none() => what = Some(one),
             Err(_) if name.is_none() => name = Some(word.clone()),
             _ => {
@@ -63,7 +63,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             }
         }
     }
-    let what = what.unwrap_or(What::Checks);
+    let what = what.unwrap_or(ListSubject::Checks);
     let boundaries = match &name {
         Some(name) => vec![boundary_named(name)?],
         None => table::all(),
@@ -71,10 +71,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let rows: Vec<Row> = boundaries
         .into_iter()
         .flat_map(|boundary| match what {
-            What::Checks => checks(boundary),
-            What::Clauses => clauses(boundary),
-            What::Boundaries => vec![one_boundary(boundary)],
-            What::Mutants => mutants(boundary),
+            ListSubject::Checks => checks(boundary),
+            ListSubject::Clauses => clauses(boundary),
+            ListSubject::Boundaries => vec![one_boundary(boundary)],
+            ListSubject::Mutants => mutants(boundary),
         })
         .collect();
     if rows.is_empty() {
@@ -176,7 +176,7 @@ fn one_boundary(boundary: &'static dyn Boundary) -> Row {
 }
 
 fn mutants(boundary: &'static dyn Boundary) -> Vec<Row> {
-    let row = |mutant: peerproof_engine::drive::played::Mutant| Row {
+    let row = |mutant: peerproof_engine::drive::reference_peers::Mutant| Row {
         name: mutant.id.to_owned(),
         marks: vec![mutant.clauses.join(" "), mutant.side.word().to_owned()],
         text: mutant.fault.to_owned(),

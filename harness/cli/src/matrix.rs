@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::peer_args::reference_peer;
 use super::run_args::{RunArgs, duration};
-use super::{Context, Done, Exit, Stop, boundary_named, check};
+use super::{CommandResult, Context, Exit, Stop, boundary_named, check};
 use crate::progress::Progress;
 use peerproof::report::{matrix as report, render};
 use peerproof::table;
@@ -25,9 +25,9 @@ use peerproof_engine::drive::parallel;
 use peerproof_engine::drive::peer::Peer;
 use peerproof_engine::run::expectation::Expectations;
 use peerproof_engine::run::matrix::differences::{Difference, Sort};
-use peerproof_engine::run::matrix::stage::Stage;
+use peerproof_engine::run::matrix::stage::MatrixStage;
 use peerproof_engine::run::matrix::{Matrix, confirm, differences};
-use peerproof_engine::run::results::{self, ResultsWriter, Run};
+use peerproof_engine::run::results::{self, ResultsWriter, StoredRun};
 use peerproof_engine::run::runner::{self, Options, Surroundings};
 use peerproof_engine::run::verdict::CheckResult;
 
@@ -112,7 +112,7 @@ struct Listed {
 /// # Errors
 /// Fails for wrong usage, an invalid list or configuration, peers that cannot be compared or started, or files that
 /// cannot be written.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let options = args.run.options(context)?;
     let mut listed = load(&args.peers, context)?;
     let checks = chosen(args, &listed)?;
@@ -175,12 +175,12 @@ fn side_by_side(
         results.sort_by_key(|result| checks.iter().position(|check| check.id == result.id));
         // Write each peer's results together, so that runs follow one another in the file.
         let mut writer = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let run = Run::new(header, results);
+        let run = StoredRun::new(header, results);
         writer.run(&run, results::exit_code(&run.checks, args.strict))?;
         Ok(run)
     });
     progress.clear();
-    let runs = runs.into_iter().collect::<Result<Vec<Run>, HarnessFault>>()?;
+    let runs = runs.into_iter().collect::<Result<Vec<StoredRun>, HarnessFault>>()?;
     let mut stale: Vec<String> = Vec::new();
     for (one, run) in listed.iter().zip(&runs) {
         if let Some((path, expectations)) = &one.expectations {
@@ -198,7 +198,7 @@ fn side_by_side(
 }
 
 /// Gravest exit status of the runs, by the order within one run.
-fn worst(runs: &[Run], strict: bool, stale: bool) -> Exit {
+fn worst(runs: &[StoredRun], strict: bool, stale: bool) -> Exit {
     let exits: Vec<Exit> =
         runs.iter().map(|run| Exit::from_code(results::exit_code(&run.checks, strict))).collect();
     let grave = [Exit::Broken, Exit::HarnessFault].into_iter().find(|exit| exits.contains(exit));
@@ -228,7 +228,7 @@ fn compare(
     }
     let total = usize::try_from(args.conversations).unwrap_or(usize::MAX).saturating_mul(peers.len());
     let progress = Progress::new(total, &context.printer);
-    let stage = Stage::new(&peers, options, around);
+    let stage = MatrixStage::new(&peers, options, around);
     let mut found = stage.compare(args.conversations, &|what| progress.step(what));
     let transcripts = confirm::confirm(&mut found, &stage, args.shrink_time, &|what| progress.say(what));
     progress.clear();

@@ -1,6 +1,6 @@
 //! `peerproof peer`: runs a reference peer.
 
-use super::{Context, Done, Stop, boundary_named};
+use super::{CommandResult, Context, Stop, boundary_named};
 use peerproof::table;
 
 /// Runs a reference peer on standard input and output, as a mock for developing the other side.
@@ -22,7 +22,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for an unknown boundary or without arguments.
-pub fn run(args: &Args, _context: &Context) -> Done {
+pub fn run(args: &Args, _context: &Context) -> CommandResult {
     let boundary = boundary_named(&args.boundary)?;
     let usual: Vec<String> = table::played(boundary)
         .references()

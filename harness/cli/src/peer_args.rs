@@ -11,7 +11,7 @@ use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::config::{Config, DEFAULT_FILE};
 use peerproof_engine::drive::peer::{Origin, Peer, inherited};
-use peerproof_engine::drive::played::{Reference, peer_inside};
+use peerproof_engine::drive::reference_peers::{Reference, peer_inside};
 
 /// Value of `--revision` for all revisions of the boundary.
 const EACH: &str = "all";
@@ -374,7 +374,7 @@ pub fn reference_peer(
         own.chain(args.iter().cloned()).chain(extra.iter().cloned()).collect::<Vec<_>>()
     };
     let facts = table::played(boundary).facts_of(reference);
-    let usual = boundary.usual_facts(reference.side);
+    let usual = boundary.full_facts(reference.side);
     let more: Vec<&str> = facts
         .features
         .keys()

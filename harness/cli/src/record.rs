@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::peer_args::PeerArgs;
 use super::run_args::duration;
-use super::{Context, Done, Exit, Stop, boundary_named};
+use super::{CommandResult, Context, Exit, Stop, boundary_named};
 use peerproof::report::recorded;
 use peerproof::table;
 use peerproof_engine::data::carriage::HTTP;
@@ -13,7 +13,7 @@ use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::secrets::{is_secret_name, secrets_of_argv};
 use peerproof_engine::drive::config::Config;
 use peerproof_engine::drive::private;
-use peerproof_engine::drive::record::{self, Hidden, Settings};
+use peerproof_engine::drive::record::{self, Hidden, RecordSettings};
 
 /// Separator between the command lines of client and server.
 const BETWEEN: &str = "---";
@@ -59,7 +59,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for wrong usage, a peer that cannot be started, or a file that cannot be created.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let settings = settings(args, context)?;
     let folder = args.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
     let folder = folder.unwrap_or_else(|| Path::new("peerproof-out").join("recorded"));
@@ -85,7 +85,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     })
 }
 
-fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
+fn settings(args: &Args, context: &Context) -> Result<RecordSettings, Stop> {
     let words = &args.peer.command;
     let (client, server) = match words.iter().position(|word| word == BETWEEN) {
         Some(at) => (Some(words[..at].to_vec()), words[at + 1..].to_vec()),
@@ -156,14 +156,14 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     };
     let stdout = context.printer.out_file();
     let stderr = context.printer.err_file();
-    Ok(Settings {
+    Ok(RecordSettings {
         boundary: boundary.name(),
         facts: peer.facts,
         command: command.to_owned(),
         placeholders,
         variables: boundary.variables().iter().filter_map(variable).collect(),
-        client: client.map(|argv| record::Side { argv, env: Vec::new() }),
-        server: record::Side { argv: server, env },
+        client: client.map(|argv| record::RecordedPeer { argv, env: Vec::new() }),
+        server: record::RecordedPeer { argv: server, env },
         stdout: stdout.map_err(|error| Stop::usage(format!("standard output is closed: {error}")))?,
         stderr: stderr.map_err(|error| Stop::usage(format!("standard error is closed: {error}")))?,
         grace: duration(&args.grace)?,

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::peer_args::PeerArgs;
 use super::run_args::setting;
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use peerproof::report::judged;
 use peerproof::table;
 use peerproof_engine::contract::boundary::{self, Boundary};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::plan::Plan;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::lab::{Lab, Unfinished};
 use peerproof_engine::drive::peer::Peer;
@@ -41,7 +41,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails if the file is not a transcript, no peer is given, or for a fault of this machine.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let (stored, boundary) = load(&args.file)?;
     if !args.live && (!args.peer.command.is_empty() || args.peer.config.is_some()) {
         return Err(Stop::usage("replay needs no peer; add --live to repeat the conversation with it"));
@@ -178,7 +178,7 @@ pub(super) fn execute(lab: &Lab<'_>, check: &str, plan: &Plan) -> Result<Transcr
         Unfinished::Fault(fault) => fault.into(),
     })?;
     for event in &transcript.events {
-        if let Kind::StartFailed { error } = &event.kind {
+        if let EventKind::StartFailed { error } = &event.kind {
             return Err(Stop::usage(format!("{}: {error}", lab.peer.name)));
         }
     }

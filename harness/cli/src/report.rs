@@ -3,24 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use super::run_args::DetailArgs;
-use super::{Context, Done, Exit, Stop, github};
-use peerproof::report::console::{self, Beside, Detail};
+use super::{CommandResult, Context, Exit, Stop, github};
+use peerproof::report::console::{self, Detail, ReportContents};
 use peerproof::report::diff::{self, Sort};
 use peerproof::report::merge;
 use peerproof::report::render::{self, Form};
 use peerproof::table;
 use peerproof_engine::data::blame::Incomplete;
-use peerproof_engine::run::results::{ResultsFile, ResultsWriter, Run};
+use peerproof_engine::run::results::{ResultsFile, ResultsWriter, StoredRun};
 
 /// Renders, merges and compares results files.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: ReportCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ReportCommand {
     /// Renders a results file as reports; without a report flag, on the console.
     Render {
         /// A results file, such as peerproof-out/results.ndjson.
@@ -88,13 +88,13 @@ impl Forms {
 ///
 /// # Errors
 /// Fails if a file is not a results file, is cut although it must be complete (exit status 5), or cannot be written.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     match &args.what {
-        What::Render { results, forms, github, detail } => {
+        ReportCommand::Render { results, forms, github, detail } => {
             rendered(results, &forms.wanted(), *github, detail.level(), context)
         }
-        What::Merge { results, out } => merged(results, out, context),
-        What::Diff { old, new } => {
+        ReportCommand::Merge { results, out } => merged(results, out, context),
+        ReportCommand::Diff { old, new } => {
             let (old, new) = (whole(old)?, whole(new)?);
             if let Some(sentence) = diff::mismatch(&old, &new) {
                 context.printer.note(&sentence);
@@ -122,7 +122,7 @@ fn rendered(
     for_github: bool,
     detail: Detail,
     context: &Context,
-) -> Done {
+) -> CommandResult {
     let file = ResultsFile::load(path)?;
     if for_github {
         github::tell(&file, context);
@@ -132,7 +132,7 @@ fn rendered(
     render::render(file.clone(), wanted, &table::all(), folder)?;
     if wanted.is_empty() && !for_github {
         let folder = Some(folder.display().to_string());
-        let beside = Beside { folder, detail, ..Beside::default() };
+        let beside = ReportContents { folder, detail, ..ReportContents::default() };
         for run in &file.runs {
             context.printer.out(&console::render(
                 run,
@@ -149,8 +149,8 @@ fn rendered(
     }
 }
 
-fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
-    let mut runs: Vec<(String, Run)> = Vec::new();
+fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> CommandResult {
+    let mut runs: Vec<(String, StoredRun)> = Vec::new();
     for path in paths {
         let name = path.display().to_string();
         runs.extend(whole(path)?.runs.into_iter().map(|run| (name.clone(), run)));

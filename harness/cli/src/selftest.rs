@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::peer_args::reference_peer;
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::report::render;
 use peerproof::shard::Shard;
@@ -16,11 +16,11 @@ use peerproof::table;
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::drive::fixture::ActorExe;
-use peerproof_engine::drive::played::Mutant;
+use peerproof_engine::drive::reference_peers::Mutant;
 use peerproof_engine::run::runner::{Options, Surroundings};
 use peerproof_engine::run::selftest::blame::Blame;
-use peerproof_engine::run::selftest::golden::Record;
-use peerproof_engine::run::selftest::kinds::Kind;
+use peerproof_engine::run::selftest::golden::GoldenRecord;
+use peerproof_engine::run::selftest::kinds::TroubleKind;
 use peerproof_engine::run::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
 
 /// Runs every mutant, every variant of the correct reference and every null peer, and prints which checks noticed which
@@ -95,7 +95,7 @@ enum Trouble {
     Alone,
 }
 
-impl From<Trouble> for Kind {
+impl From<Trouble> for TroubleKind {
     fn from(word: Trouble) -> Self {
         match word {
             Trouble::LeastRoles => Self::LeastRoles,
@@ -111,7 +111,7 @@ impl From<Trouble> for Kind {
 ///
 /// # Errors
 /// Fails for an unknown boundary, or a fault of this machine.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let boundaries = match &args.boundary {
         Some(name) => vec![table::find(name).ok_or_else(|| {
             let known: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
@@ -219,10 +219,10 @@ fn nothing_chosen(args: &Args) -> Stop {
 }
 
 /// Reads the golden record of one boundary.
-fn record(path: &Path) -> Result<Record, Stop> {
+fn record(path: &Path) -> Result<GoldenRecord, Stop> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Stop::usage(format!("cannot read the golden record {}: {error}", path.display())))?;
-    Ok(Record::read(&text))
+    Ok(GoldenRecord::read(&text))
 }
 
 /// Checks mutants as a user would.

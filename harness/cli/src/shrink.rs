@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::peer_args::PeerArgs;
 use super::replay::{execute, live_plan, load, peer, with_lab};
 use super::run_args::duration;
-use super::{Context, Done, Exit, Stop};
+use super::{CommandResult, Context, Exit, Stop};
 use peerproof::report::judged;
 use peerproof::table;
 use peerproof_engine::contract::boundary;
@@ -40,7 +40,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails if the file is not a transcript or lacks the finding, the peer cannot be started, or nothing can be written.
-pub fn run(args: &Args, context: &Context) -> Done {
+pub fn run(args: &Args, context: &Context) -> CommandResult {
     let (stored, boundary) = load(&args.file)?;
     let name = args.file.display();
     let findings = boundary::judge(boundary, &stored).findings;

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use peerproof_engine::contract::boundary::{Boundary, ConfigKey};
 use peerproof_engine::contract::face::{
-    Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Stimulus, Subject, What,
+    Aim, Allowed, Expectation, Expected, Face, Frame, Framing, Misfit, Reading, SessionClauses, Stimulus,
+    StimulusKind, Subject,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::data::blame::Misconfigured;
@@ -69,32 +70,32 @@ struct Adder;
 
 impl Face for Adder {
     type Message = String;
-    type Way = String;
-    type Extra = ();
+    type Answer = String;
+    type Notes = ();
     type State = ();
 
     fn framing(&self, _command: &str) -> Option<Framing> {
         Some(Framing::Lines)
     }
 
-    fn manners(&self) -> &Manners {
-        const MANNERS: Manners = Manners {
+    fn session_clauses(&self) -> &SessionClauses {
+        const SESSION_CLAUSES: SessionClauses = SessionClauses {
             one_reply: "ADD-01",
             flushed: "ADD-08",
             protocol_only: "ADD-09",
-            ..Manners::all("ADD-10")
+            ..SessionClauses::all("ADD-10")
         };
-        &MANNERS
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, _transcript: &Transcript) {}
 
-    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Due<String>> {
-        let What::Said(line) = stimulus.what else { return None };
+    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Expectation<String>> {
+        let StimulusKind::Said(line) = stimulus.what else { return None };
         let text = String::from_utf8_lossy(&line.bytes);
         let (clause, answer) = model(&text.split_whitespace().collect::<Vec<_>>());
         let allowed = answer.map_or_else(Allowed::silence, Allowed::answer);
-        Some(Due::one(Expected::new(clause, Subject::Turn, vec![allowed])))
+        Some(Expectation::one(Expected::new(clause, Subject::Turn, vec![allowed])))
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<String> {
@@ -240,7 +241,7 @@ fn check(argv: &[String]) -> Vec<CheckResult> {
         boundary: &Sums,
         commands: BTreeMap::from([("command".to_owned(), argv.to_vec())]),
         env: Vec::new(),
-        facts: Sums.usual_facts(Side::Provider),
+        facts: Sums.full_facts(Side::Provider),
         features_given: true,
         origin: Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },
         pace: Arc::default(),

@@ -18,4 +18,4 @@ pub mod judge;
 pub mod lint;
 pub mod memory;
 pub mod program;
-pub mod talk;
+pub mod session_lines;

@@ -11,15 +11,15 @@
 pub mod config;
 pub mod fixture;
 pub mod lab;
-pub mod load;
 pub mod machine;
 pub mod parallel;
 pub mod peer;
-pub mod played;
 pub mod presentation;
 pub mod private;
 mod process;
 pub mod record;
+pub mod reference_peers;
 pub mod scratch;
+pub mod slowdown;
 pub mod stored;
 pub mod transport;

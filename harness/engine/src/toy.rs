@@ -11,10 +11,10 @@ use crate::data::finding::{Finding, Judgement, Nature};
 use crate::data::payload::Payload;
 use crate::data::plan::{Act, Chunking, Plan, Session, Step};
 use crate::data::rng::Rng;
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 use crate::drive::machine::Machine;
-use crate::drive::played::{Mutant, Played, Reference};
 use crate::drive::presentation::Harmless;
+use crate::drive::reference_peers::{Mutant, Played, Reference};
 
 /// Only command of the toy boundary.
 pub(crate) const COMMAND: &str = "command";
@@ -59,7 +59,7 @@ impl Boundary for Toy {
                 excluded: None,
                 feature: None,
                 set: None,
-                stimulus: crate::data::clause::Stimulus::Valid,
+                stimulus: crate::data::clause::StimulusValidity::Valid,
                 since: None,
                 until: None,
             }]
@@ -87,15 +87,15 @@ impl Boundary for Toy {
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
-        let of = |wanted: fn(&Kind) -> Option<Vec<u8>>| -> Vec<u8> {
+        let of = |wanted: fn(&EventKind) -> Option<Vec<u8>>| -> Vec<u8> {
             transcript.events.iter().filter_map(|event| wanted(&event.kind)).flatten().collect()
         };
         let sent = of(|kind| match kind {
-            Kind::Sent { payload, .. } => payload.expand(&Default::default()).ok(),
+            EventKind::Sent { payload, .. } => payload.expand(&Default::default()).ok(),
             _ => None,
         });
         let came = of(|kind| match kind {
-            Kind::Received { bytes } => Some(bytes.0.clone()),
+            EventKind::Received { bytes } => Some(bytes.0.clone()),
             _ => None,
         });
         let mut judgement = Judgement::default();

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use peerproof_engine::data::clause::Level;
-use peerproof_engine::data::finding::occasion::{Named, Occasion, Stimulus};
+use peerproof_engine::data::finding::occasion::{MessageKind, NamedPart, Occasion};
 use peerproof_engine::data::finding::{Finding, Nature, Repair};
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Exit;
@@ -35,7 +35,7 @@ fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
     }
 }
 
-fn occasion(stimulus: Stimulus) -> Box<Occasion> {
+fn occasion(stimulus: MessageKind) -> Box<Occasion> {
     Box::new(Occasion {
         program: String::new(),
         by_itself: None,
@@ -51,7 +51,7 @@ fn occasion(stimulus: Stimulus) -> Box<Occasion> {
 }
 
 fn finding(clause: &str, reason: &str) -> Finding {
-    let occasion = Some(occasion(Stimulus::Object));
+    let occasion = Some(occasion(MessageKind::Object));
     Finding { occasion, ..Finding::new(clause, reason, "this", "that") }
 }
 
@@ -141,10 +141,14 @@ fn a_breakdown_at_what_is_no_request_is_one_cause() {
         occasion: Some(occasion(stimulus)),
         ..Finding::new(clause, "crashed", "an answer", "nothing").of_nature(Nature::Crash)
     };
-    let malformed =
-        [crash("A", Stimulus::Malformed), crash("B", Stimulus::Malformed), crash("C", Stimulus::Object)];
+    let malformed = [
+        crash("A", MessageKind::Malformed),
+        crash("B", MessageKind::Malformed),
+        crash("C", MessageKind::Object),
+    ];
     assert_eq!(causes(&[check("x", &["A", "B", "C"], malformed.to_vec())]).len(), 2);
-    let kinds = [Stimulus::Malformed, Stimulus::Binary, Stimulus::Object].map(|kind| crash("A", kind));
+    let kinds =
+        [MessageKind::Malformed, MessageKind::Binary, MessageKind::Object].map(|kind| crash("A", kind));
     assert_eq!(causes(&[check("x", &["A"], kinds.to_vec())]).len(), 1, "one clause and one reason");
 }
 
@@ -152,7 +156,7 @@ fn a_breakdown_at_what_is_no_request_is_one_cause() {
 fn deaths_by_one_error_are_one_cause() {
     let dies = |clause: &str, with: &str| {
         let died_with = Some(with.to_owned());
-        let occasion = Some(Box::new(Occasion { died_with, ..*occasion(Stimulus::Object) }));
+        let occasion = Some(Box::new(Occasion { died_with, ..*occasion(MessageKind::Object) }));
         Finding {
             occasion,
             ..Finding::new(clause, "crashed", "an answer", "nothing").of_nature(Nature::Crash)
@@ -180,7 +184,8 @@ fn crashes_stand_before_musts_and_these_before_shoulds() {
 #[test]
 fn every_finding_belongs_to_one_cause_with_an_id_of_its_own() {
     let mut checks = Vec::new();
-    for (number, stimulus) in [Stimulus::Object, Stimulus::Malformed, Stimulus::Event].into_iter().enumerate()
+    for (number, stimulus) in
+        [MessageKind::Object, MessageKind::Malformed, MessageKind::Event].into_iter().enumerate()
     {
         for clause in ["A", "B", "SHOULD"] {
             let mut one = finding(clause, ["accepted", "refused", "hung"][number]);
@@ -261,7 +266,7 @@ fn a_fault_that_the_model_names_for_itself_is_one_whatever_its_steps_are_about()
     let borrowed = |clause: &str, reason: &str| {
         let mut finding = finding("OWN", "accepted");
         finding.clause = clause.into();
-        let named = Named { clause: "A".into(), reason: reason.to_owned() };
+        let named = NamedPart { clause: "A".into(), reason: reason.to_owned() };
         finding.occasion.as_mut().unwrap().by_itself = Some(named);
         finding
     };
@@ -282,7 +287,7 @@ fn a_fault_that_the_model_names_for_itself_is_one_whatever_its_steps_are_about()
 fn a_clause_that_no_check_of_its_own_shows_broken_names_no_cause_of_another() {
     let mut aimed = finding("B", "other_result");
     aimed.occasion.as_mut().unwrap().by_itself =
-        Some(Named { clause: "A".into(), reason: "false_hit".to_owned() });
+        Some(NamedPart { clause: "A".into(), reason: "false_hit".to_owned() });
     let mut generated = finding("A", "false_hit");
     let occasion = generated.occasion.as_mut().unwrap();
     (occasion.is_aimed, occasion.is_vehicle) = (false, true);

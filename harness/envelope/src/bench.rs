@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::contract::boundary::workload::{ReplyVerifier, Shape, Workload};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
@@ -33,7 +33,7 @@ fn workload(name: &str, bytes: usize, variants: usize) -> Workload {
     };
     let fill = bytes.saturating_sub(numbered(0, 0).len());
     let requests = (0..variants).map(|variant| numbered(variant, fill).into_bytes()).collect();
-    let judge: Judge = Arc::new(move |variant, reply| {
+    let judge: ReplyVerifier = Arc::new(move |variant, reply| {
         let decoded = json::decode(json::trim(reply), &DecodeLimits::default())
             .map_err(|error| format!("the reply is not JSON ({error})"))?;
         let input = decoded.value.get("raw_input").and_then(Json::as_str).unwrap_or_default();

@@ -3,22 +3,23 @@
 //! A conversation is one process with one scenario. The transcript holds the programs and requests that it started,
 //! and the results file in which it reports its calls.
 
+mod allowed_outcome;
 pub mod cases;
 pub mod face;
-mod fate;
 mod generate;
+mod outcomes;
 mod rules;
-mod way;
 
 pub use generate::conversation;
 
-use peerproof_engine::contract::asking::Members;
+use peerproof_engine::contract::asking::AskingMembers;
 
 /// Canonical name of the caller's command; a configuration may call it `command`.
 pub const COMMAND: &str = "caller";
 
 /// Members of a scenario and of its calls.
-pub const MEMBERS: Members = Members { scenario: &[], call: &["transport", "command", "url", "envelope"] };
+pub const MEMBERS: AskingMembers =
+    AskingMembers { scenario: &[], call: &["transport", "command", "url", "envelope"] };
 
 /// Default timeout of a call, ms.
 pub const USUAL_MS: u64 = 10_000;

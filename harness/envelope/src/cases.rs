@@ -270,7 +270,8 @@ fn of_members(command: &'static str) -> Vec<Check> {
         checks.push(Check::new(id, title, [clause], command, planner));
     }
     let stage = shape::envelope().member("completed_stages");
-    let stage = stage.and_then(|it| if let shape::What::List(item) = &it.what { Some(item) } else { None });
+    let stage =
+        stage.and_then(|it| if let shape::ValueType::List(item) = &it.what { Some(item) } else { None });
     for ((name, shape), clause) in stage.iter().flat_map(|it| it.members()).zip(shape::STAGE_CLAUSES) {
         let title =
             format!("`{name}` of a completed stage: the engine keeps valid values and refuses invalid ones.");
@@ -292,7 +293,7 @@ fn of_members(command: &'static str) -> Vec<Check> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{Input, Stand};
+    use super::super::model::{Acceptance, Input};
     use super::*;
     use peerproof_engine::data::clause::Side;
     use peerproof_engine::data::payload::Vars;
@@ -313,19 +314,24 @@ mod tests {
                     continue;
                 }
                 let input = Input::read(&facts, &payload.expand(&Vars::new()).unwrap());
-                let is = |stand: fn(&Stand) -> bool| input.traits.iter().any(|it| stand(&it.stand));
-                refused.push(is(|it| matches!(it, Stand::Refuse | Stand::Doubt)));
+                let is = |stand: fn(&Acceptance) -> bool| input.traits.iter().any(|it| stand(&it.stand));
+                refused.push(is(|it| matches!(it, Acceptance::Refuse | Acceptance::Doubt)));
                 let text = payload.summary(200);
                 match check.id.split('/').nth(2).unwrap() {
                     "accepted" => {
-                        assert!(!is(|it| matches!(it, Stand::Refuse | Stand::Doubt)), "{}: {text}", check.id);
-                        let mut open = input.traits.iter().filter(|it| matches!(it.stand, Stand::Open(..)));
+                        assert!(
+                            !is(|it| matches!(it, Acceptance::Refuse | Acceptance::Doubt)),
+                            "{}: {text}",
+                            check.id
+                        );
+                        let mut open =
+                            input.traits.iter().filter(|it| matches!(it.stand, Acceptance::Open(..)));
                         assert!(open.all(|it| it.clause == "ENV-TERM-05"), "{}: {text}", check.id);
                     }
                     "refused" => {}
                     "open" => {
                         assert!(
-                            is(|it| matches!(it, Stand::Open(..))) || !refused.contains(&true),
+                            is(|it| matches!(it, Acceptance::Open(..))) || !refused.contains(&true),
                             "{}: {text}",
                             check.id
                         );
@@ -365,7 +371,7 @@ mod tests {
                 let text = talk::with(talk::PLAIN, [(name.as_str(), text)]);
                 let at = format!("/{name}");
                 let traits = Input::read(&facts, text.as_bytes()).traits;
-                traits.into_iter().any(|it| it.at.starts_with(&at) && it.stand == Stand::Refuse)
+                traits.into_iter().any(|it| it.at.starts_with(&at) && it.stand == Acceptance::Refuse)
             };
             for text in shape.samples() {
                 assert!(!of(&text), "{name}: {text}");

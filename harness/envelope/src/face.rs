@@ -7,11 +7,12 @@ mod tests;
 use std::sync::Arc;
 
 use peerproof_engine::contract::face::{
-    Aim, Allowed, Answer, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners,
-    Misfit, Part, Reading, Rule, Stimulus, Subject, Trace, What,
+    Aim, Allowed, Answer, Expectation, Expected, ExpectedPart, Face, Frame, Framing, HttpExchange, HttpTrace,
+    Misfit, PlacedExpectation, Reading, Rule, SessionClauses, SessionTrace, Stimulus, StimulusKind, Subject,
+    Trace,
 };
 use peerproof_engine::contract::judge;
-use peerproof_engine::contract::judge::same::{self, Twins};
+use peerproof_engine::contract::judge::equal_requests::{self, EqualRequests};
 use peerproof_engine::contract::memory;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::carriage::{Carriage, HTTP};
@@ -19,13 +20,13 @@ use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::{Finding, Judgement, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
-use peerproof_engine::data::lines::{self, Line};
+use peerproof_engine::data::lines::{self, RequestLine};
 use peerproof_engine::data::payload::{Vars, shorten};
 use peerproof_engine::data::plan::{Act, Step};
-use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
-use super::kept::{Mode, differences, is_advanced, is_same};
-use super::model::{self, Input, Sent, Stand, Trait, is_terminated};
+use super::equivalence::{Mode, differences, is_advanced, is_same};
+use super::model::{self, Acceptance, Input, Sent, Trait, is_terminated};
 use super::shape::BOUNDS;
 use super::talk;
 use super::twins::parted;
@@ -49,14 +50,14 @@ const SPELLING: &str = "ENV-JSON-11";
 /// Most characters of a quoted reply.
 const QUOTED_CHARS: usize = 200;
 
-const MANNERS: Manners = Manners {
+const SESSION_CLAUSES: SessionClauses = SessionClauses {
     protocol_only: "ENV-FRAME-07",
     ends_at_eof: "ENV-FRAME-08",
     ends_at_term: "ENV-FRAME-10",
     no_process_left: "ENV-FRAME-11",
     no_file_left: "ENV-FRAME-12",
     lives_on: LIVES,
-    ..Manners::all("ENV-FRAME-01")
+    ..SessionClauses::all("ENV-FRAME-01")
 };
 
 /// The face of an engine.
@@ -77,7 +78,7 @@ pub enum Message {
 
 /// Allowed reply to an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum AllowedReply {
     /// An envelope.
     Processed,
     /// A refusal.
@@ -95,7 +96,7 @@ pub struct State {
 
 /// Facts that a reply is compared with.
 #[derive(Debug, Clone)]
-pub struct Extra {
+pub struct ReplyNotes {
     /// The sent envelope.
     pub sent: Option<Arc<Sent>>,
     /// Treatment of envelopes by the engine.
@@ -106,16 +107,16 @@ pub struct Extra {
 
 impl Face for Engine {
     type Message = Message;
-    type Way = Way;
-    type Extra = Extra;
+    type Answer = AllowedReply;
+    type Notes = ReplyNotes;
     type State = State;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         Some(if command == HTTP { Framing::Bodies } else { Framing::Whole })
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, transcript: &Transcript) -> State {
@@ -124,8 +125,12 @@ impl Face for Engine {
         State { facts: Arc::clone(&transcript.facts), mode, is_inferred, aims }
     }
 
-    fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
-        let What::Said(line) = stimulus.what else { return None };
+    fn expect(
+        &self,
+        state: &mut State,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedReply, ReplyNotes>> {
+        let StimulusKind::Said(line) = stimulus.what else { return None };
         let mut input = Input::read(&state.facts, &line.bytes);
         if stimulus.how.is_some() {
             http::read_as_body(&mut input);
@@ -140,16 +145,22 @@ impl Face for Engine {
             choice = None;
         }
         let sent = input.sent.map(Arc::new);
-        let extra = Extra { sent, mode: state.mode, is_inferred: state.is_inferred };
+        let extra = ReplyNotes { sent, mode: state.mode, is_inferred: state.is_inferred };
         let part = Expected { clause, subject: Subject::Turn, allowed, choice, effects: Vec::new(), extra };
-        Some(Due::one(part))
+        Some(Expectation::one(part))
     }
 
-    fn carried(&self, asked: &mut Asked<Self>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+    fn carried(
+        &self,
+        asked: &mut PlacedExpectation<Self>,
+        line: &RequestLine,
+        how: Option<&Carriage>,
+        exchange: &HttpExchange<'_>,
+    ) {
         http::allow(asked, line, how, exchange);
     }
 
-    fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
+    fn status(&self, carried: &HttpTrace<'_, Self>) -> Judgement {
         http::status(carried)
     }
 
@@ -200,16 +211,25 @@ impl Face for Engine {
         }
     }
 
-    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+    fn fit(&self, _: &ExpectedPart<Self>, way: &AllowedReply, came: &[&Message]) -> Result<(), Misfit> {
         let misfit = |reason, repair| Err(Misfit { rank: 0, clause: None, reason, repair });
         match (way, came.first()) {
-            (Way::Processed, Some(Message::Refused(_))) => misfit("refused", Repair::Exit(Exit::Code(0))),
-            (Way::Refused, Some(Message::Envelope { .. })) => misfit("accepted", Repair::Exit(Exit::Code(1))),
+            (AllowedReply::Processed, Some(Message::Refused(_))) => {
+                misfit("refused", Repair::Exit(Exit::Code(0)))
+            }
+            (AllowedReply::Refused, Some(Message::Envelope { .. })) => {
+                misfit("accepted", Repair::Exit(Exit::Code(1)))
+            }
             _ => Ok(()),
         }
     }
 
-    fn shows(&self, part: &Part<Self>, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
+    fn shows(
+        &self,
+        part: &ExpectedPart<Self>,
+        allowed: &Allowed<AllowedReply>,
+        came: &[&Message],
+    ) -> Option<&'static str> {
         let (Some(Message::Envelope { value, lone_surrogates }), Some(sent)) =
             (came.first(), &part.extra.sent)
         else {
@@ -240,10 +260,10 @@ impl Face for Engine {
         matches!(message, Message::Envelope { .. })
     }
 
-    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+    fn phrase(&self, _: &ExpectedPart<Self>, way: &AllowedReply) -> String {
         match way {
-            Way::Processed => "an envelope, with exit status 0 or HTTP status 200",
-            Way::Refused => "a refusal, with exit status 1 to 255 or HTTP status 400 to 499",
+            AllowedReply::Processed => "an envelope, with exit status 0 or HTTP status 200",
+            AllowedReply::Refused => "a refusal, with exit status 1 to 255 or HTTP status 400 to 499",
         }
         .to_owned()
     }
@@ -268,34 +288,37 @@ fn allowed(
     input: &Input,
     facts: &Facts,
     aim: Option<&str>,
-) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str>) {
-    let of = |stand: fn(&Stand) -> bool| input.traits.iter().find(move |it| stand(&it.stand));
-    let refused = || vec![Allowed::answer(Way::Refused)];
-    let processed = || vec![Allowed::answer(Way::Processed)];
-    if let Some(wrong) = of(|it| *it == Stand::Refuse).or_else(|| of(|it| *it == Stand::Doubt)) {
+) -> (&'static str, Vec<Allowed<AllowedReply>>, Option<&'static str>) {
+    let of = |stand: fn(&Acceptance) -> bool| input.traits.iter().find(move |it| stand(&it.stand));
+    let refused = || vec![Allowed::answer(AllowedReply::Refused)];
+    let processed = || vec![Allowed::answer(AllowedReply::Processed)];
+    if let Some(wrong) = of(|it| *it == Acceptance::Refuse).or_else(|| of(|it| *it == Acceptance::Doubt)) {
         return (wrong.clause, refused(), None);
     }
     let is_left_open = |it: &&Trait| match it.stand {
-        Stand::Open(Some(key), _, refused) => {
+        Acceptance::Open(Some(key), _, refused) => {
             aim == Some(it.clause) || facts.choices.get(key).is_none_or(|pinned| pinned == refused)
         }
-        Stand::Open(None, ..) => true,
+        Acceptance::Open(None, ..) => true,
         _ => false,
     };
     let open: Vec<&Trait> = input.traits.iter().filter(is_left_open).collect();
     if let Some(first) = open.first() {
         let either = |taken, refused| {
-            vec![Allowed::answer(Way::Processed).shows(taken), Allowed::answer(Way::Refused).shows(refused)]
+            vec![
+                Allowed::answer(AllowedReply::Processed).shows(taken),
+                Allowed::answer(AllowedReply::Refused).shows(refused),
+            ]
         };
         // Two open questions get one answer, which does not show which question it answers.
         return match first.stand {
-            Stand::Open(Some(key), taken, refused) if open.iter().all(|it| it.stand == first.stand) => {
+            Acceptance::Open(Some(key), taken, refused) if open.iter().all(|it| it.stand == first.stand) => {
                 (first.clause, either(taken, refused), Some(key))
             }
             _ => (first.clause, [processed(), refused()].concat(), None),
         };
     }
-    match of(|it| *it == Stand::Accept) {
+    match of(|it| *it == Acceptance::Accept) {
         Some(unusual) => (unusual.clause, processed(), None),
         None => ("ENV-PROC-01", processed(), Some("process")),
     }
@@ -365,7 +388,7 @@ fn canaries(transcript: &Transcript) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// The expectation, with the reason for an inferred mode.
-fn reasoned(clause: &str, expected: String, extra: &Extra) -> String {
+fn reasoned(clause: &str, expected: String, extra: &ReplyNotes) -> String {
     let rests = extra.is_inferred
         && extra.mode == Mode::Identity
         && ["ENV-PROC-02", "ENV-DET-01", SAME].contains(&clause);
@@ -376,8 +399,8 @@ fn reasoned(clause: &str, expected: String, extra: &Extra) -> String {
 
 /// Replies that are envelopes, with their requests.
 fn envelopes<'a>(
-    heard: &Heard<'a, Engine>,
-) -> impl Iterator<Item = (&'a Asked<Engine>, &'a Extra, &'a Json)> {
+    heard: &SessionTrace<'a, Engine>,
+) -> impl Iterator<Item = (&'a PlacedExpectation<Engine>, &'a ReplyNotes, &'a Json)> {
     heard.answers().filter_map(|(asked, part, Answer { message, .. })| match message {
         Message::Envelope { value, .. } => Some((asked, &part.extra, value)),
         Message::Refused(_) => None,
@@ -385,12 +408,12 @@ fn envelopes<'a>(
 }
 
 /// Findings about parts of the envelope that were lost or changed in the reply.
-fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+fn what_is_kept(trace: &Trace<'_, Engine>, heard: &SessionTrace<'_, Engine>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (asked, extra, reply) in envelopes(heard) {
         let Some(sent) = &extra.sent else { continue };
         // An envelope that had to be refused is not compared.
-        let must_refuse = sent.traits.iter().any(|it| it.stand == Stand::Refuse);
+        let must_refuse = sent.traits.iter().any(|it| it.stand == Acceptance::Refuse);
         if must_refuse {
             continue;
         }
@@ -426,19 +449,19 @@ fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Fin
 /// on the same connection, or a concurrent one.
 fn mixed_up(
     trace: &Trace<'_, Engine>,
-    heard: &Heard<'_, Engine>,
-    asked: &Asked<Engine>,
+    heard: &SessionTrace<'_, Engine>,
+    asked: &PlacedExpectation<Engine>,
     sent: &Sent,
     reply: &Json,
 ) -> Option<Finding> {
-    let done_us = |asked: &Asked<Engine>| Some(heard.carriages.get(asked.line?)?.at_us);
-    let were_under_way = |other: &Asked<Engine>| {
+    let done_us = |asked: &PlacedExpectation<Engine>| Some(heard.carriages.get(asked.line?)?.at_us);
+    let were_under_way = |other: &PlacedExpectation<Engine>| {
         let ends = done_us(asked).zip(done_us(other));
         ends.is_some_and(|(own_us, other_us)| asked.at_us < other_us && other.at_us < own_us)
     };
     let of_other = |name: &'static str| {
         let id = reply.get(name).filter(|id| sent.raw.get(name).is_some_and(|own| own != *id))?;
-        let has_id = |(other, _): &&(&Asked<Engine>, _)| {
+        let has_id = |(other, _): &&(&PlacedExpectation<Engine>, _)| {
             // An envelope that is fed back has the other ids of the reply, and is sent after it.
             if name != "envelope_id" && !were_under_way(other) {
                 return false;
@@ -462,16 +485,16 @@ fn mixed_up(
 
 /// Findings about replies to equal envelopes: they must be equal in any spelling and over any transport, except for
 /// generated ids, which must differ.
-fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
-    let normal = |extra: &Extra| extra.sent.as_ref().map(Arc::clone);
-    let are_same = |other: &Part<Engine>, part: &Part<Engine>| {
+fn twins(trace: &Trace<'_, Engine>, heard: &SessionTrace<'_, Engine>) -> Vec<Finding> {
+    let normal = |extra: &ReplyNotes| extra.sent.as_ref().map(Arc::clone);
+    let are_same = |other: &ExpectedPart<Engine>, part: &ExpectedPart<Engine>| {
         normal(&other.extra).zip(normal(&part.extra)).is_some_and(|(one, two)| one.normal == two.normal)
     };
-    same::twins(trace, heard, are_same).iter().flat_map(|it| parted_twins(trace, it)).collect()
+    equal_requests::twins(trace, heard, are_same).iter().flat_map(|it| parted_twins(trace, it)).collect()
 }
 
 /// Findings about two replies to equal envelopes.
-fn parted_twins(trace: &Trace<'_, Engine>, twins: &Twins<'_, Engine>) -> Vec<Finding> {
+fn parted_twins(trace: &Trace<'_, Engine>, twins: &EqualRequests<'_, Engine>) -> Vec<Finding> {
     let (Message::Envelope { value: other, .. }, Message::Envelope { value: reply, .. }) =
         (twins.earlier, twins.answer)
     else {
@@ -507,7 +530,7 @@ fn is_deterministic(transcript: &Transcript, mode: Mode) -> bool {
 
 /// Finding about a bound that stops the engine silently. Evidence: the engine raises a counter of a canary, but
 /// returns the envelope unchanged if that counter is at its maximum.
-fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+fn what_stops(trace: &Trace<'_, Engine>, heard: &SessionTrace<'_, Engine>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode == Mode::Advance) {
         let Some((sent, normal)) = extra.sent.as_ref().and_then(|it| Some((it, it.normal.first()?))) else {
@@ -520,7 +543,7 @@ fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findi
                 like.set(counter, normal.get(counter).cloned().unwrap_or_default());
                 like == *normal
             };
-            let was_raised = |(asked, extra, reply): (&Asked<Engine>, &Extra, &Json)| {
+            let was_raised = |(asked, extra, reply): (&PlacedExpectation<Engine>, &ReplyNotes, &Json)| {
                 let old = extra.sent.as_ref().and_then(|it| it.normal.first()).filter(|_| asked.canary);
                 old.is_some_and(|old| {
                     let before = model::count(old, counter);
@@ -547,9 +570,9 @@ fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findi
 }
 
 /// Findings about terminated envelopes that are refused, although the engine returned another terminated one.
-fn what_ends(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
-    let is_of_end = |part: &Part<Engine>| part.clause == "ENV-TERM-05" && part.choice.is_some();
-    let is_kept = |heard: &Heard<'_, Engine>| {
+fn what_ends(trace: &Trace<'_, Engine>, heard: &SessionTrace<'_, Engine>) -> Vec<Finding> {
+    let is_of_end = |part: &ExpectedPart<Engine>| part.clause == "ENV-TERM-05" && part.choice.is_some();
+    let is_kept = |heard: &SessionTrace<'_, Engine>| {
         let mut all = heard.answers();
         all.any(|(_, part, it)| is_of_end(part) && matches!(it.message, Message::Envelope { .. }))
     };
@@ -568,10 +591,10 @@ fn what_ends(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findin
 
 /// Finding about a denied confirmation that is executed one call later, when the reply is fed back and no earlier
 /// stage ran again.
-fn what_was_denied(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+fn what_was_denied(trace: &Trace<'_, Engine>, heard: &SessionTrace<'_, Engine>) -> Vec<Finding> {
     let section = |of: &Json, agent: &str| of.pointer(&format!("/outputs/{agent}")).cloned();
     let differ = |one: &Json, two: &Json, agent: &str| section(one, agent) != section(two, agent);
-    let was_denied = |(_, extra, reply): &(&Asked<Engine>, &Extra, &Json)| {
+    let was_denied = |(_, extra, reply): &(&PlacedExpectation<Engine>, &ReplyNotes, &Json)| {
         let is_denied = |sent: &Json| {
             let is = |name: &str, value: bool| sent.get(name).and_then(Json::as_bool) == Some(value);
             is("confirmation_pending", true) && is("confirmation_response", false) && !is("terminated", true)
@@ -580,14 +603,14 @@ fn what_was_denied(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<
     };
     let denials: Vec<&Json> =
         trace.sessions.iter().flat_map(|other| envelopes(other)).filter(was_denied).map(|it| it.2).collect();
-    let is_executed = |(_, extra, reply): &(&Asked<Engine>, &Extra, &Json)| {
+    let is_executed = |(_, extra, reply): &(&PlacedExpectation<Engine>, &ReplyNotes, &Json)| {
         extra.sent.as_ref().is_some_and(|sent| {
             denials.contains(&&sent.raw)
                 && differ(&sent.raw, reply, "execution")
                 && !["perception", "intent", "plan"].iter().any(|agent| differ(&sent.raw, reply, agent))
         })
     };
-    let finding = |asked: &Asked<Engine>| {
+    let finding = |asked: &PlacedExpectation<Engine>| {
         let expected = "/outputs/execution: unchanged, because the confirmation was denied one call before";
         Finding::new("ENV-PEND-05", "executed", expected, "a changed /outputs/execution").at(asked.step)
     };
@@ -621,9 +644,9 @@ fn takes_over_size(transcript: &Transcript) -> bool {
         matches!(act, Some(Act::Send { payload, .. }) if payload.len(&Vars::new()) > model::BYTES_MAX)
     };
     sampled.any(|session| match transcript.plan.sessions.get(session) {
-        Some(spec) if spec.command == HTTP => transcript
-            .of(session)
-            .any(|it| matches!(it.kind, Kind::HttpReply { step, status: 200, .. } if is_over_size(step))),
+        Some(spec) if spec.command == HTTP => transcript.of(session).any(
+            |it| matches!(it.kind, EventKind::HttpReply { step, status: 200, .. } if is_over_size(step)),
+        ),
         _ => transcript.exit(session) == Some(Exit::Code(0)),
     })
 }

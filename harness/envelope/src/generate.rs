@@ -10,7 +10,7 @@ use peerproof_engine::data::rng::Rng;
 
 use super::face::COMMAND;
 use super::model::{Input, Trait};
-use super::shape::{self, Shape, What};
+use super::shape::{self, Shape, ValueType};
 use super::talk::{self, Talk};
 
 /// Member names that are easily lost.
@@ -162,27 +162,27 @@ fn spoilt(text: &str, rng: &mut Rng) -> String {
 fn value(shape: &Shape, rng: &mut Rng) -> Json {
     match &shape.what {
         _ if shape.nullable && rng.chance(1, 4) => Json::Null,
-        What::Any => {
+        ValueType::Any => {
             Json::array((0..rng.below(3)).map(|_| free_data::object(NAMES, rng, 2)).collect::<Vec<_>>())
         }
-        What::Text if !shape.one_of.is_empty() => Json::from(rng.pick(&shape.one_of).as_str()),
-        What::Text => free_data::string(rng),
-        What::Id(prefix) => Json::from(format!("{prefix}{:016x}", rng.next_u64())),
-        What::Time => Json::from(*rng.pick(TIMES)),
-        What::Whole(None) => Json::from(*rng.pick(&WHOLE)),
-        What::Whole(least) => Json::from(least.unwrap_or(0) + i64::try_from(rng.below(4)).unwrap_or(0)),
-        What::Number => free_data::number(rng),
-        What::Flag => Json::from(rng.chance(1, 2)),
-        What::List(item) => Json::array((0..rng.below(3)).map(|_| value(item, rng)).collect::<Vec<_>>()),
-        What::Map(item) if matches!(item.what, What::Any) => free_data::object(NAMES, rng, 4),
-        What::Map(item) => {
+        ValueType::Text if !shape.one_of.is_empty() => Json::from(rng.pick(&shape.one_of).as_str()),
+        ValueType::Text => free_data::string(rng),
+        ValueType::Id(prefix) => Json::from(format!("{prefix}{:016x}", rng.next_u64())),
+        ValueType::Time => Json::from(*rng.pick(TIMES)),
+        ValueType::Whole(None) => Json::from(*rng.pick(&WHOLE)),
+        ValueType::Whole(least) => Json::from(least.unwrap_or(0) + i64::try_from(rng.below(4)).unwrap_or(0)),
+        ValueType::Number => free_data::number(rng),
+        ValueType::Flag => Json::from(rng.chance(1, 2)),
+        ValueType::List(item) => Json::array((0..rng.below(3)).map(|_| value(item, rng)).collect::<Vec<_>>()),
+        ValueType::Map(item) if matches!(item.what, ValueType::Any) => free_data::object(NAMES, rng, 4),
+        ValueType::Map(item) => {
             let mut map = Json::Object(Vec::new());
             for _ in 0..rng.below(4) {
                 map.set(rng.pick::<&str>(NAMES), value(item, rng));
             }
             map
         }
-        What::Record(members) => {
+        ValueType::Record(members) => {
             let mut record = free_data::object(NAMES, rng, 2);
             for (name, shape) in members {
                 if rng.chance(2, 3) {

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use peerproof_engine::contract::asking;
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
+use peerproof_engine::contract::boundary::{
+    Boundary, ConfigKey, ConstantPeer, Isolation, NormalizedExchange, SurvivalClause,
+};
 use peerproof_engine::contract::counterpart::Counterpart;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::carriage::HTTP;
@@ -26,9 +28,9 @@ pub mod bench;
 pub mod caller;
 pub mod cases;
 pub mod config;
+pub mod equivalence;
 pub mod face;
 pub mod generate;
-pub mod kept;
 pub mod model;
 mod redundant;
 mod rungs;
@@ -37,7 +39,7 @@ pub mod talk;
 pub mod time;
 pub mod twins;
 
-use model::{Stand, Trait};
+use model::{Acceptance, Trait};
 
 /// The envelope boundary. Loads its data on first use.
 struct Envelope {
@@ -125,11 +127,11 @@ impl Boundary for Envelope {
         }
     }
 
-    fn lives_on(&self, command: &str, _should: &str) -> Option<LivesOn> {
+    fn lives_on(&self, command: &str, _should: &str) -> Option<SurvivalClause> {
         match command {
-            HTTP => Some(LivesOn::by(face::LIVES)),
+            HTTP => Some(SurvivalClause::by(face::LIVES)),
             // A process may refuse by an exit status, but not by a signal.
-            face::COMMAND => Some(LivesOn::by("ENV-FRAME-06")),
+            face::COMMAND => Some(SurvivalClause::by("ENV-FRAME-06")),
             _ => None,
         }
     }
@@ -138,7 +140,7 @@ impl Boundary for Envelope {
         wrong_inputs(transcript)
     }
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
         // Only acceptance is compared. Callers choose their requests freely, and engines their results.
         match is_asked(&transcript.plan) {
             true => Vec::new(),
@@ -160,7 +162,7 @@ impl Boundary for Envelope {
         if is_asked(plan) { asking::variants(plan) } else { Vec::new() }
     }
 
-    fn usual_facts(&self, side: Side) -> Facts {
+    fn full_facts(&self, side: Side) -> Facts {
         let mut facts = Facts::new(side);
         match side {
             Side::Provider => {
@@ -190,14 +192,14 @@ impl Boundary for Envelope {
         redundant::CHECKS
     }
 
-    fn answers_by_rote(&self) -> &'static [ByRote] {
+    fn constant_peers(&self) -> &'static [ConstantPeer] {
         const {
             &[
-                ByRote::wrong(
+                ConstantPeer::wrong(
                     "the plain envelope",
                     "cat >/dev/null; echo '{\"envelope_id\":\"env_0123456789abcdef\",\"request_id\":\"req_0123456789abcdef\",\"user_id\":\"u\",\"session_id\":\"sess_0123456789abcdef\",\"raw_input\":\"Analyze the authentication flow\",\"outputs\":{},\"current_stage\":\"start\",\"terminated\":false}'",
                 ),
-                ByRote {
+                ConstantPeer {
                     name: "cat",
                     script: "exec cat",
                     right: &[(
@@ -219,7 +221,7 @@ fn wrong_inputs(transcript: &Transcript) -> Vec<Finding> {
         let refused = input
             .traits
             .iter()
-            .find(|it| it.stand == Stand::Refuse)
+            .find(|it| it.stand == Acceptance::Refuse)
             .map(|it| (it.clause, "wrong_envelope", "a valid envelope".to_owned()));
         let (clause, reason, expected) = refused.or_else(|| input.traits.iter().find_map(wrong_of_caller))?;
         let got = shorten(&String::from_utf8_lossy(&line.bytes), 200).into_owned();

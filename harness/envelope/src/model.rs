@@ -3,7 +3,7 @@
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
 
-use super::shape::{self, AGENTS, BOUNDS, STAGE_CLAUSES, Shape, What};
+use super::shape::{self, AGENTS, BOUNDS, STAGE_CLAUSES, Shape, ValueType};
 use super::time::{Spelling, spelling};
 
 /// Largest envelope that must be accepted, bytes (document readings: 10 MB).
@@ -20,7 +20,7 @@ const SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// Effect of a trait on the acceptance of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stand {
+pub enum Acceptance {
     /// Must be refused.
     Refuse,
     /// SHOULD be refused.
@@ -37,7 +37,7 @@ pub struct Trait {
     /// JSON pointer to it.
     pub at: String,
     /// Its effect.
-    pub stand: Stand,
+    pub stand: Acceptance,
     /// Clause of the effect.
     pub clause: &'static str,
 }
@@ -65,11 +65,15 @@ pub struct Input {
 }
 
 fn refuse(clause: &'static str) -> Trait {
-    Trait { at: String::new(), stand: Stand::Refuse, clause }
+    Trait { at: String::new(), stand: Acceptance::Refuse, clause }
 }
 
 fn open(clause: &'static str, key: &'static str, taken: &'static str, refused: &'static str) -> Trait {
-    Trait { at: String::new(), stand: Stand::Open((!key.is_empty()).then_some(key), taken, refused), clause }
+    Trait {
+        at: String::new(),
+        stand: Acceptance::Open((!key.is_empty()).then_some(key), taken, refused),
+        clause,
+    }
 }
 
 impl Input {
@@ -157,7 +161,7 @@ impl Input {
 /// Combines the traits of two readings. Every reply that one of them allows is allowed.
 fn of_either(last: Vec<Trait>, first: Vec<Trait>) -> Vec<Trait> {
     let is_wrong =
-        |traits: &[Trait]| traits.iter().any(|it| matches!(it.stand, Stand::Refuse | Stand::Doubt));
+        |traits: &[Trait]| traits.iter().any(|it| matches!(it.stand, Acceptance::Refuse | Acceptance::Doubt));
     match (is_wrong(&last), is_wrong(&first)) {
         (true, false) => first,
         (_, true) => last,
@@ -196,7 +200,7 @@ fn of_member(name: &str, shape: &Shape, value: &Json, traits: &mut Vec<Trait>) {
     }
     let here = traits.len();
     of_value(&at, clause, shape, value, true, traits);
-    if let What::List(stage) = &shape.what
+    if let ValueType::List(stage) = &shape.what
         && let (Some(stages), false) = (value.as_array(), stage.members().is_empty())
     {
         traits.truncate(here);
@@ -250,66 +254,68 @@ pub fn of_value(
         }
     };
     match (&shape.what, value) {
-        (What::Any, _) => {}
+        (ValueType::Any, _) => {}
         (_, Json::Null) if shape.nullable => {}
-        (_, Json::Null) if is_member && shape.is_container() => add(traits, Stand::Accept, "ENV-TYPE-03"),
-        (_, Json::Null) if is_member => {
-            add(traits, Stand::Open(Some("null_member"), "absent", "refuse"), "ENV-TYPE-04");
+        (_, Json::Null) if is_member && shape.is_container() => {
+            add(traits, Acceptance::Accept, "ENV-TYPE-03")
         }
-        (What::Text, Json::String(text)) => {
+        (_, Json::Null) if is_member => {
+            add(traits, Acceptance::Open(Some("null_member"), "absent", "refuse"), "ENV-TYPE-04");
+        }
+        (ValueType::Text, Json::String(text)) => {
             if !shape.one_of.is_empty() && !shape.one_of.contains(text) {
-                add(traits, Stand::Refuse, clause);
+                add(traits, Acceptance::Refuse, clause);
             }
         }
-        (What::Id(prefix), Json::String(text)) => {
+        (ValueType::Id(prefix), Json::String(text)) => {
             if !is_id(text, prefix) {
                 let line_feed = text.strip_suffix('\n').is_some_and(|text| is_id(text, prefix));
-                add(traits, Stand::Refuse, if line_feed { "ENV-ID-02" } else { "ENV-ID-01" });
+                add(traits, Acceptance::Refuse, if line_feed { "ENV-ID-02" } else { "ENV-ID-01" });
             }
         }
-        (What::Time, Json::String(text)) => match spelling(text) {
+        (ValueType::Time, Json::String(text)) => match spelling(text) {
             Spelling::Right(_) => {}
-            Spelling::LowerCase(_) => add(traits, Stand::Accept, "ENV-TIME-02"),
+            Spelling::LowerCase(_) => add(traits, Acceptance::Accept, "ENV-TIME-02"),
             Spelling::LeapSecond(_) => {
-                add(traits, Stand::Open(Some("leap_second"), "accept", "refuse"), "ENV-TIME-03");
+                add(traits, Acceptance::Open(Some("leap_second"), "accept", "refuse"), "ENV-TIME-03");
             }
             Spelling::Space(_) => {
-                add(traits, Stand::Open(Some("space_for_t"), "accept", "refuse"), "ENV-TIME-04");
+                add(traits, Acceptance::Open(Some("space_for_t"), "accept", "refuse"), "ENV-TIME-04");
             }
-            Spelling::Naive => add(traits, Stand::Doubt, "ENV-TIME-05"),
-            Spelling::Wrong => add(traits, Stand::Refuse, "ENV-TIME-06"),
-            Spelling::Lenient => add(traits, Stand::Doubt, "ENV-TIME-07"),
-            Spelling::Far(_) => add(traits, Stand::Open(None, "", ""), "ENV-TIME-08"),
+            Spelling::Naive => add(traits, Acceptance::Doubt, "ENV-TIME-05"),
+            Spelling::Wrong => add(traits, Acceptance::Refuse, "ENV-TIME-06"),
+            Spelling::Lenient => add(traits, Acceptance::Doubt, "ENV-TIME-07"),
+            Spelling::Far(_) => add(traits, Acceptance::Open(None, "", ""), "ENV-TIME-08"),
         },
-        (What::Whole(least), Json::Number(number)) if number.is_integral() => {
+        (ValueType::Whole(least), Json::Number(number)) if number.is_integral() => {
             let value = number.as_f64().unwrap_or(f64::INFINITY);
             if least.is_some_and(|least| value < least as f64) {
-                add(traits, Stand::Refuse, clause);
+                add(traits, Acceptance::Refuse, clause);
             } else if value.abs() > SAFE {
-                add(traits, Stand::Open(None, "", ""), "ENV-TYPE-05");
+                add(traits, Acceptance::Open(None, "", ""), "ENV-TYPE-05");
             } else if number.text().contains(['.', 'e', 'E']) {
-                add(traits, Stand::Accept, "ENV-TYPE-02");
+                add(traits, Acceptance::Accept, "ENV-TYPE-02");
             }
         }
-        (What::Number, Json::Number(_)) | (What::Flag, Json::Bool(_)) => {}
-        (What::List(item), Json::Array(items)) => {
+        (ValueType::Number, Json::Number(_)) | (ValueType::Flag, Json::Bool(_)) => {}
+        (ValueType::List(item), Json::Array(items)) => {
             for (index, value) in items.iter().enumerate() {
                 of_value(&format!("{at}/{index}"), clause, item, value, false, traits);
             }
         }
-        (What::Map(item), Json::Object(members)) => {
+        (ValueType::Map(item), Json::Object(members)) => {
             for (name, value) in members {
                 of_value(&format!("{at}/{}", token(name)), clause, item, value, false, traits);
             }
         }
-        (What::Record(members), Json::Object(_)) => {
+        (ValueType::Record(members), Json::Object(_)) => {
             for (name, shape) in members {
                 if let Some(value) = value.get(name) {
                     of_value(&format!("{at}/{name}"), clause, shape, value, true, traits);
                 }
             }
         }
-        _ => add(traits, Stand::Refuse, clause),
+        _ => add(traits, Acceptance::Refuse, clause),
     }
 }
 
@@ -417,14 +423,14 @@ fn filled(shape: &Shape, value: &Json) -> Json {
     for (name, shape) in shape.members() {
         let is_absent = match filled.get(name) {
             None => true,
-            Some(value) => value.is_null() && !shape.nullable && !matches!(shape.what, What::Any),
+            Some(value) => value.is_null() && !shape.nullable && !matches!(shape.what, ValueType::Any),
         };
         match (&shape.default, &shape.what) {
             (Some(default), _) if is_absent => filled.set(name, default.clone()),
             (None, _) if is_absent => {
                 filled.remove(name);
             }
-            (_, What::List(item)) if !item.members().is_empty() => {
+            (_, ValueType::List(item)) if !item.members().is_empty() => {
                 let items = filled.get_mut(name).and_then(Json::as_array_mut);
                 for one in items.into_iter().flatten().filter(|one| one.as_object().is_some()) {
                     *one = self::filled(item, one);
@@ -442,13 +448,13 @@ mod tests {
     use crate::talk;
     use peerproof_engine::data::clause::Side;
 
-    fn of(text: &str) -> Vec<(Stand, String)> {
+    fn of(text: &str) -> Vec<(Acceptance, String)> {
         let traits = Input::read(&Facts::new(Side::Provider), text.as_bytes()).traits;
         traits.into_iter().map(|it| (it.stand, it.at)).collect()
     }
 
     fn open_once(text: &str) -> bool {
-        matches!(of(text)[..], [(Stand::Open(..), _)])
+        matches!(of(text)[..], [(Acceptance::Open(..), _)])
     }
 
     #[test]
@@ -457,7 +463,7 @@ mod tests {
         assert!(open_once(&format!("{open},\"iteration\":1,\"iteration\":-1}}")));
         assert!(open_once(&format!("{open},\"iteration\":-1,\"iteration\":1}}")));
         let both = of(&format!("{open},\"iteration\":-2,\"iteration\":-1}}"));
-        assert!(both.iter().any(|(stand, _)| *stand == Stand::Refuse), "{both:?}");
+        assert!(both.iter().any(|(stand, _)| *stand == Acceptance::Refuse), "{both:?}");
     }
 
     #[test]
@@ -467,7 +473,10 @@ mod tests {
         for wrong in
             [r#"{"critic":{"verdict":5}}"#, r#"{"intent":{"goals":null}}"#, r#"{"plan":{"steps":[1]}}"#]
         {
-            assert!(matches!(section(wrong)[..], [(Stand::Open(Some("agent_shapes"), ..), _)]), "{wrong}");
+            assert!(
+                matches!(section(wrong)[..], [(Acceptance::Open(Some("agent_shapes"), ..), _)]),
+                "{wrong}"
+            );
         }
     }
 
@@ -480,7 +489,7 @@ mod tests {
     #[test]
     fn a_form_feed_is_no_white_space() {
         assert_eq!(of(&format!(" \t\r\n{}\n", talk::PLAIN)), []);
-        assert_eq!(of(&format!("\u{c}{}", talk::PLAIN))[0].0, Stand::Refuse);
+        assert_eq!(of(&format!("\u{c}{}", talk::PLAIN))[0].0, Acceptance::Refuse);
         assert!(open_once(&format!("{}\u{c}", talk::PLAIN)));
     }
 

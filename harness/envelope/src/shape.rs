@@ -17,7 +17,7 @@ const LATE_ITEM: usize = 40;
 #[derive(Debug, Clone)]
 pub struct Shape {
     /// Type of the value.
-    pub what: What,
+    pub what: ValueType,
     /// True if `null` is a distinct value.
     pub nullable: bool,
     /// Allowed strings; empty: any.
@@ -32,7 +32,7 @@ pub struct Shape {
 
 /// Type of a value.
 #[derive(Debug, Clone)]
-pub enum What {
+pub enum ValueType {
     /// Any value.
     Any,
     /// A string.
@@ -89,20 +89,20 @@ impl Shape {
             Box::new(schema.get(name).map_or_else(any, Self::of))
         };
         let what = match types.iter().find(|name| **name != "null") {
-            Some(&"string") if text("format") == "date-time" => What::Time,
+            Some(&"string") if text("format") == "date-time" => ValueType::Time,
             Some(&"string") => match text("pattern").strip_prefix('^').and_then(|it| it.split_once('[')) {
-                Some((prefix, _)) => What::Id(prefix.to_owned()),
-                None => What::Text,
+                Some((prefix, _)) => ValueType::Id(prefix.to_owned()),
+                None => ValueType::Text,
             },
-            Some(&"integer") => What::Whole(schema.get("minimum").and_then(Json::as_i64)),
-            Some(&"number") => What::Number,
-            Some(&"boolean") => What::Flag,
-            Some(&"array") => What::List(inner("items")),
+            Some(&"integer") => ValueType::Whole(schema.get("minimum").and_then(Json::as_i64)),
+            Some(&"number") => ValueType::Number,
+            Some(&"boolean") => ValueType::Flag,
+            Some(&"array") => ValueType::List(inner("items")),
             Some(&"object") => match schema.get("properties") {
-                Some(members) => What::Record(record(members, schema)),
-                None => What::Map(inner("additionalProperties")),
+                Some(members) => ValueType::Record(record(members, schema)),
+                None => ValueType::Map(inner("additionalProperties")),
             },
-            _ => What::Any,
+            _ => ValueType::Any,
         };
         let advance = match text("advance") {
             "free" => Advance::Free,
@@ -128,7 +128,7 @@ impl Shape {
     /// Known members of an object.
     pub fn members(&self) -> &[(String, Shape)] {
         match &self.what {
-            What::Record(members) => members,
+            ValueType::Record(members) => members,
             _ => &[],
         }
     }
@@ -140,34 +140,34 @@ impl Shape {
 
     /// True for a list, a map or an object; `null` counts as empty there.
     pub fn is_container(&self) -> bool {
-        matches!(self.what, What::List(_) | What::Map(_) | What::Record(_))
+        matches!(self.what, ValueType::List(_) | ValueType::Map(_) | ValueType::Record(_))
     }
 
     /// Valid values as JSON texts, a plain one first.
     pub fn samples(&self) -> Vec<String> {
         let own: &[&str] = match &self.what {
-            What::Any => &["[{\"agent\":\"perception\"}]"],
-            What::Text if !self.one_of.is_empty() => {
+            ValueType::Any => &["[{\"agent\":\"perception\"}]"],
+            ValueType::Text if !self.one_of.is_empty() => {
                 return self.one_of.iter().map(|it| format!("{it:?}")).collect();
             }
-            What::Text => &["\"a b\"", "\"\""],
-            What::Id(prefix) => return vec![format!("\"{prefix}0123456789abcdef\"")],
-            What::Time => &["\"2025-12-10T10:00:00.123456Z\"", "\"2025-12-10T12:30:00+02:30\""],
+            ValueType::Text => &["\"a b\"", "\"\""],
+            ValueType::Id(prefix) => return vec![format!("\"{prefix}0123456789abcdef\"")],
+            ValueType::Time => &["\"2025-12-10T10:00:00.123456Z\"", "\"2025-12-10T12:30:00+02:30\""],
             // Within every default bound.
-            What::Whole(least) => return vec!["2".to_owned(), least.unwrap_or(-1).to_string()],
-            What::Number => &["0.5"],
-            What::Flag => &["true", "false"],
-            What::List(item) => {
+            ValueType::Whole(least) => return vec!["2".to_owned(), least.unwrap_or(-1).to_string()],
+            ValueType::Number => &["0.5"],
+            ValueType::Flag => &["true", "false"],
+            ValueType::List(item) => {
                 return vec![
                     format!("[{}]", item.samples().first().map_or("1", String::as_str)),
                     "[]".to_owned(),
                 ];
             }
-            What::Map(item) => {
+            ValueType::Map(item) => {
                 let item = item.samples().into_iter().next().unwrap_or_default();
                 return vec![format!("{{\"k\":{item}}}"), "{}".to_owned()];
             }
-            What::Record(members) => {
+            ValueType::Record(members) => {
                 let each = members.iter().map(|(name, shape)| format!("\"{name}\":{}", shape.samples()[0]));
                 return vec![format!("{{{}}}", each.collect::<Vec<_>>().join(","))];
             }
@@ -182,33 +182,33 @@ impl Shape {
         let mut wrong: Vec<String> = all
             .into_iter()
             .filter(|text| !self.takes_type(text))
-            .filter(|text| !matches!(self.what, What::Whole(_)) || *text != "5")
+            .filter(|text| !matches!(self.what, ValueType::Whole(_)) || *text != "5")
             .map(str::to_owned)
             .collect();
         let inner = |item: &Shape| {
-            let null = (!item.nullable && !matches!(item.what, What::Any)).then(|| "null".to_owned());
+            let null = (!item.nullable && !matches!(item.what, ValueType::Any)).then(|| "null".to_owned());
             item.wrong().into_iter().chain(null)
         };
         match &self.what {
-            What::Text if !self.one_of.is_empty() => {
+            ValueType::Text if !self.one_of.is_empty() => {
                 let near = near_misses(&self.one_of[0]).into_iter().map(|miss| miss.text);
                 let words = near.chain(["".to_owned(), "unheard_of".to_owned()]);
                 wrong.extend(words.map(|text| Json::from(text.as_str()).to_text()));
             }
             // If a peer reads them as false, or as a small number, they contradict no other member.
-            What::Flag => wrong.extend(["0", "1", "\"false\"", "\"\""].map(str::to_owned)),
-            What::Whole(None) => wrong.extend(["\"2\"", "2.5"].map(str::to_owned)),
-            What::Whole(Some(least)) => {
+            ValueType::Flag => wrong.extend(["0", "1", "\"false\"", "\"\""].map(str::to_owned)),
+            ValueType::Whole(None) => wrong.extend(["\"2\"", "2.5"].map(str::to_owned)),
+            ValueType::Whole(Some(least)) => {
                 wrong.extend([least - 1, -7, i64::from(i32::MIN)].map(|it| it.to_string()));
                 wrong.extend(["\"2\"", "2.5"].map(str::to_owned));
             }
-            What::List(item) => {
+            ValueType::List(item) => {
                 let right = item.samples().into_iter().next().unwrap_or_default();
                 wrong.extend(inner(item).map(|wrong| format!("[{right},{wrong}]")));
                 let last = inner(item).next();
                 wrong.extend(last.map(|wrong| format!("[{}{wrong}]", format!("{right},").repeat(LATE_ITEM))));
             }
-            What::Map(item) => wrong.extend(inner(item).map(|wrong| format!("{{\"k\":{wrong}}}"))),
+            ValueType::Map(item) => wrong.extend(inner(item).map(|wrong| format!("{{\"k\":{wrong}}}"))),
             _ => {}
         }
         wrong
@@ -217,13 +217,13 @@ impl Shape {
     /// True if a JSON text has the type of this shape.
     fn takes_type(&self, text: &str) -> bool {
         match self.what {
-            What::Any => true,
-            What::Text | What::Id(_) | What::Time => text.starts_with('"'),
-            What::Whole(_) => text == "5",
-            What::Number => text == "5" || text == "1.5",
-            What::Flag => text == "true",
-            What::List(_) => text == "[]",
-            What::Map(_) | What::Record(_) => text == "{}",
+            ValueType::Any => true,
+            ValueType::Text | ValueType::Id(_) | ValueType::Time => text.starts_with('"'),
+            ValueType::Whole(_) => text == "5",
+            ValueType::Number => text == "5" || text == "1.5",
+            ValueType::Flag => text == "true",
+            ValueType::List(_) => text == "[]",
+            ValueType::Map(_) | ValueType::Record(_) => text == "{}",
         }
     }
 }

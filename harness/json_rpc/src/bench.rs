@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::role::role;
 use super::talk::{Talk, call, quoted};
-use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::contract::boundary::workload::{ReplyVerifier, Shape, Workload};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
@@ -77,7 +77,7 @@ fn filled(method: &str, variant: usize, bytes: usize) -> (String, Json) {
 }
 
 /// Accepts a reply that carries the id and the params of its request.
-fn judge(params: Vec<Json>) -> Judge {
+fn judge(params: Vec<Json>) -> ReplyVerifier {
     Arc::new(move |variant, reply| {
         let shown = || String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
         let decoded = json::decode(reply, &DecodeLimits::default())
@@ -105,12 +105,12 @@ pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usual;
+    use crate::full_facts;
     use peerproof_engine::data::clause::Side;
 
     #[test]
     fn requests_have_their_sizes_and_differ() {
-        let workloads = workloads(&usual::facts(Side::Provider)).unwrap();
+        let workloads = workloads(&full_facts::facts(Side::Provider)).unwrap();
         for (workload, (name, bytes, variants, _)) in workloads.iter().zip(SIZES) {
             let lengths: Vec<usize> = workload.requests.iter().map(Vec::len).collect();
             // Longer method names make the smallest request a little larger.
@@ -124,14 +124,14 @@ mod tests {
 
     #[test]
     fn a_server_that_wants_signatures_is_not_measured() {
-        let mut facts = usual::facts(Side::Provider);
+        let mut facts = full_facts::facts(Side::Provider);
         facts.features.insert("auth".to_owned(), serde_json::json!({ "key": "k" }));
         assert!(workloads(&facts).unwrap_err().to_string().contains("signed"));
     }
 
     #[test]
     fn a_wrong_echo_is_told() {
-        let workloads = workloads(&usual::facts(Side::Provider)).unwrap();
+        let workloads = workloads(&full_facts::facts(Side::Provider)).unwrap();
         let judge = &workloads[0].judge;
         assert!(judge(0, br#"{"jsonrpc":"2.0","result":["y"],"id":0}"#).is_err());
         assert!(judge(0, b"no JSON").is_err());

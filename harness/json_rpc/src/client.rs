@@ -3,21 +3,21 @@
 //! A conversation is one client process with one scenario. The transcript holds the client's requests and the
 //! results file in which it reports its calls.
 
+pub mod allowed_outcome;
+mod client_conversation;
 pub mod face;
-pub mod fate;
 pub mod generate;
-mod known;
+pub mod observations;
+pub mod outcomes;
 mod rules;
 pub mod scenario;
 pub mod scene;
 pub mod script;
-pub mod seen;
 pub mod server;
 pub mod shrink;
 mod stream;
 #[cfg(test)]
 mod tests;
-pub mod way;
 
 /// Canonical name of the client's command; a configuration may call it `command`.
 pub const COMMAND: &str = "client";

@@ -29,13 +29,13 @@ pub const KEYS: &[ConfigKey] = &[
         "streaming",
         "The server sends partial results of tasks whose `options.stream` is true",
     ),
-    ConfigKey::told_feature(
+    ConfigKey::optional_feature(
         "auth",
         &["key|key_env: string", "key_id?: string"],
         "Every message must be signed with this key, or with the key in the environment variable `key_env`. \
          Use a key for tests only: transcripts contain it",
     ),
-    ConfigKey::told_feature(
+    ConfigKey::optional_feature(
         "rate_limit",
         &["requests: integer", "window_s: integer"],
         "The server accepts `requests` requests in a fresh process, and then in each window of `window_s` \

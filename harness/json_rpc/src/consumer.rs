@@ -4,12 +4,12 @@
 //! the client can read it.
 
 use super::frames;
-use super::model::{Same, same};
+use super::model::{Equality, same};
 use peerproof_engine::data::finding::{Finding, Nature};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
-use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 /// Clauses about the messages of a client.
 mod clause {
@@ -39,7 +39,7 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
         findings.extend(client.findings);
     }
     for event in &transcript.events {
-        if let Kind::ClientExited { exit: exit @ Exit::Signal(signal) } = &event.kind
+        if let EventKind::ClientExited { exit: exit @ Exit::Signal(signal) } = &event.kind
             && !ended_from_outside(*signal)
         {
             let finding =
@@ -138,7 +138,7 @@ impl Client {
             }
         }
         let Some(id) = message.get("id") else { return };
-        if self.under_way.iter().any(|other| same(other, id) == Same::Exactly) {
+        if self.under_way.iter().any(|other| same(other, id) == Equality::Exactly) {
             let expected = "an `id` that no pending request has";
             self.file(step, clause::ID_UNDER_WAY, "id_reused", expected, &text);
         } else {
@@ -159,7 +159,8 @@ impl Client {
         if id.is_none_or(Json::is_null) && message.get("error").is_some() {
             return;
         }
-        let asked = self.asked.iter().position(|asked| id.is_some_and(|id| same(asked, id) == Same::Exactly));
+        let asked =
+            self.asked.iter().position(|asked| id.is_some_and(|id| same(asked, id) == Equality::Exactly));
         match asked {
             Some(at) => drop(self.asked.remove(at)),
             None => {
@@ -189,7 +190,7 @@ impl Client {
         match id {
             // An unknown request was answered, so none counts as pending.
             None | Some(Json::Null) => self.under_way.clear(),
-            Some(id) => self.under_way.retain(|other| same(other, id) == Same::No),
+            Some(id) => self.under_way.retain(|other| same(other, id) == Equality::No),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Requests with their replies, in a form that can be compared between servers.
 
-use super::model::{Codes, Unit, Way, What, fit, has_id};
+use super::model::{AllowedAnswer, AnswerKind, Codes, RequestPart, fit, has_id};
 use super::server::Server;
-use peerproof_engine::contract::boundary::Exchange;
-use peerproof_engine::contract::face::{Asked, Came, Outcome, fitting, misfit, phrase};
+use peerproof_engine::contract::boundary::NormalizedExchange;
+use peerproof_engine::contract::face::{Match, Outcome, PlacedExpectation, fitting, misfit, phrase};
 use peerproof_engine::contract::judge::listen;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::json::Json;
@@ -15,7 +15,7 @@ use peerproof_engine::run::matrix::canonical::canonical;
 const CHARS_MAX: usize = 240;
 
 /// Exchanges of all sessions in the order of sending, one per message; elements of batches count as messages.
-pub fn of(transcript: &Transcript) -> Vec<Exchange> {
+pub fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
     let mut all = Vec::new();
     if transcript.facts.side == Side::Consumer {
         // A client chooses its requests freely.
@@ -32,7 +32,12 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
     all
 }
 
-fn each(asked: &Asked<Server>, came: &Came<'_, Server>, text: &str, all: &mut Vec<Exchange>) {
+fn each(
+    asked: &PlacedExpectation<Server>,
+    came: &Match<'_, Server>,
+    text: &str,
+    all: &mut Vec<NormalizedExchange>,
+) {
     let due = &asked.due;
     let whole = came.whole.and_then(|answer| Some((due.whole.as_ref()?, answer)));
     for (at, (unit, answer)) in due.parts.iter().zip(&came.answers).enumerate() {
@@ -57,11 +62,12 @@ fn each(asked: &Asked<Server>, came: &Came<'_, Server>, text: &str, all: &mut Ve
                 (format!("outside an array: {}", reply(unit, &message.value)), fault)
             }
             (None, None, None) => {
-                let silent = unit.may_be_silent() || due.whole.as_ref().is_some_and(Unit::may_be_silent);
+                let silent =
+                    unit.may_be_silent() || due.whole.as_ref().is_some_and(RequestPart::may_be_silent);
                 ("nothing".to_owned(), (!silent).then(|| "no_reply".to_owned()))
             }
         };
-        all.push(Exchange {
+        all.push(NormalizedExchange {
             sent,
             came,
             clause: clause.to_owned(),
@@ -74,17 +80,17 @@ fn each(asked: &Asked<Server>, came: &Came<'_, Server>, text: &str, all: &mut Ve
 
 /// A response without differences that do not count: messages and data of errors, the id if both that of the
 /// request and null are right, and the code if a method may fail with any.
-fn reply(unit: &Unit, response: &Json) -> String {
+fn reply(unit: &RequestPart, response: &Json) -> String {
     let way = fit(unit, response).and_then(|allowed| match &allowed.outcome {
         Outcome::Answer(way) => Some((way, allowed.shows)),
         Outcome::Silence => None,
     });
-    if way.is_some_and(|(way, shows)| way.what == What::Reply && shows.is_none()) {
+    if way.is_some_and(|(way, shows)| way.what == AnswerKind::Reply && shows.is_none()) {
         return "a reply".to_owned();
     }
     let what = match (response.get("error"), response.get("result")) {
         (Some(error), _) if !error.is_null() => {
-            let any = matches!(way, Some((Way { what: What::Error(Codes::But(_)), .. }, _)));
+            let any = matches!(way, Some((AllowedAnswer { what: AnswerKind::Error(Codes::But(_)), .. }, _)));
             match error.get("code") {
                 Some(_) if any => "an error of the method".to_owned(),
                 Some(code) => format!("error {}", canonical(code)),

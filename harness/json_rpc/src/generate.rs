@@ -241,12 +241,12 @@ fn frames_at_most(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usual;
+    use crate::full_facts;
     use peerproof_engine::data::clause::Side;
 
     #[test]
     fn one_stream_of_numbers_gives_one_plan() {
-        let facts = usual::facts(Side::Provider);
+        let facts = full_facts::facts(Side::Provider);
         let plan = |seed| conversation(&facts, &mut Rng::new(seed));
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));

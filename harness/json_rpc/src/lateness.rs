@@ -4,10 +4,10 @@
 //! A peer may be slow in general: [`Allowance`] adds the duration of earlier plain calls to the limit.
 
 use super::model::{Server, Work};
-use peerproof_engine::contract::face::{Framing, Heard, Trace};
+use peerproof_engine::contract::face::{Framing, SessionTrace, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::pace::{Allowance, SLACK_US};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Time after the timeout within which a call must be answered, microseconds.
 const AFTER_US: u64 = 1_000_000;
@@ -22,10 +22,10 @@ fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
     let (mut last_us, mut closed, mut is_ready) = (0, false, false);
     for event in transcript.of(session) {
         match event.kind {
-            Kind::StdinClosed => (last_us, closed) = (event.at_us, true),
-            Kind::Received { .. } => (last_us, is_ready) = (event.at_us, true),
-            Kind::Signalled { .. } => return None,
-            Kind::Exited { .. } if closed && is_ready && !transcript.plan.recorded => {
+            EventKind::StdinClosed => (last_us, closed) = (event.at_us, true),
+            EventKind::Received { .. } => (last_us, is_ready) = (event.at_us, true),
+            EventKind::Signalled { .. } => return None,
+            EventKind::Exited { .. } if closed && is_ready && !transcript.plan.recorded => {
                 let took_us = event.at_us.saturating_sub(last_us);
                 let may_take_us = (END_US as f64 * transcript.timeout_scale.max(1.0)) as u64 + SLACK_US;
                 return (took_us > may_take_us).then(|| {
@@ -41,7 +41,7 @@ fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
 }
 
 /// Late answers and a late exit of one session.
-pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let lines = heard.exchanges.iter().map(|(asked, came)| {
         // The array that answers a batch does not show when each element was done.
         let answer = came.answers.first().copied().flatten().filter(|_| !asked.due.together);
@@ -132,7 +132,7 @@ mod tests {
     /// Findings for two plain calls that are answered at once, and a call of 5 s with a timeout of 300 ms that is
     /// answered after `took_ms`.
     fn found(command: &'static str, took_ms: u64) -> Vec<(String, String)> {
-        let facts = std::sync::Arc::new(crate::usual::facts(Side::Provider));
+        let facts = std::sync::Arc::new(crate::full_facts::facts(Side::Provider));
         let call = |method: &str, params: &str, id: u64| {
             format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":{id}}}"#)
         };
@@ -153,9 +153,9 @@ mod tests {
             let (at_us, id) = (step as u64 * 60_000_000, step + 1);
             let error = format!(r#"{{"code":{code},"message":"m","data":{{"type":"TIMEOUT"}}}}"#);
             let body = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{id}}}"#);
-            push(at_us, Kind::Sent { step, payload });
+            push(at_us, EventKind::Sent { step, payload });
             if command == HTTP {
-                let reply = Kind::HttpReply {
+                let reply = EventKind::HttpReply {
                     step,
                     of_step: 0,
                     connection: 0,
@@ -170,7 +170,7 @@ mod tests {
                 };
                 push(at_us + took_us, reply);
             }
-            push(at_us + took_us, Kind::Received { bytes: Bytes(format!("{body}\n").into_bytes()) });
+            push(at_us + took_us, EventKind::Received { bytes: Bytes(format!("{body}\n").into_bytes()) });
         }
         let transcript = Transcript {
             boundary: "json_rpc".to_owned(),
@@ -199,11 +199,11 @@ mod tests {
             let event = |at_us, kind| Event { session: 0, at_us, kind };
             let bytes = Bytes(b"{}\n".to_vec());
             let mut events = vec![
-                event(0, Kind::StdinClosed),
-                event(30_000_000, Kind::Received { bytes }),
-                event(exit_us, Kind::Exited { exit: Exit::Code(0) }),
+                event(0, EventKind::StdinClosed),
+                event(30_000_000, EventKind::Received { bytes }),
+                event(exit_us, EventKind::Exited { exit: Exit::Code(0) }),
             ];
-            events.retain(|event| says_something || !matches!(event.kind, Kind::Received { .. }));
+            events.retain(|event| says_something || !matches!(event.kind, EventKind::Received { .. }));
             let plan = Plan { sessions: vec![Session::default()], ..Plan::default() };
             let transcript = Transcript {
                 boundary: "json_rpc".to_owned(),

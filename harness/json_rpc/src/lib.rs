@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use serde::Deserialize as _;
 
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ConfigKey, Exchange, Isolation, LivesOn, Moment};
+use peerproof_engine::contract::boundary::{
+    Boundary, ConfigKey, Isolation, NormalizedExchange, SurvivalClause, WriteContext,
+};
 use peerproof_engine::contract::counterpart::Counterpart;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::carriage::HTTP;
@@ -28,6 +30,7 @@ pub mod config;
 pub mod consumer;
 pub mod exchanges;
 pub mod frames;
+pub mod full_facts;
 pub mod generate;
 mod lateness;
 pub mod model;
@@ -47,7 +50,6 @@ pub mod talk;
 mod traces;
 pub mod trial;
 pub mod unseal;
-pub mod usual;
 
 /// The json_rpc boundary. Loads its data on first use.
 struct JsonRpc {
@@ -125,7 +127,7 @@ impl Boundary for JsonRpc {
         }
     }
 
-    fn lives_on(&self, command: &str, _should: &str) -> Option<LivesOn> {
+    fn lives_on(&self, command: &str, _should: &str) -> Option<SurvivalClause> {
         (command != client::COMMAND).then_some(server::LIVES_ON)
     }
 
@@ -161,15 +163,15 @@ impl Boundary for JsonRpc {
         })
     }
 
-    fn misplays(&self, facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
-        trial::misplays(facts, role, trial)
+    fn role_fault(&self, facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
+        trial::role_fault(facts, role, trial)
     }
 
-    fn untold(&self, facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
-        trial::untold(facts, probes)
+    fn undeclared(&self, facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
+        trial::undeclared(facts, probes)
     }
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
         exchanges::of(transcript)
     }
 
@@ -184,7 +186,7 @@ impl Boundary for JsonRpc {
         shrink::variants(plan, step)
     }
 
-    fn seal(&self, facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {
+    fn seal(&self, facts: &Facts, bytes: &[u8], moment: &WriteContext) -> Option<Vec<u8>> {
         seal::seal(facts, bytes, moment)
     }
 
@@ -202,8 +204,8 @@ impl Boundary for JsonRpc {
         Some(model::frames_due(facts, bytes))
     }
 
-    fn usual_facts(&self, side: Side) -> Facts {
-        usual::facts(side)
+    fn full_facts(&self, side: Side) -> Facts {
+        full_facts::facts(side)
     }
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 
 use super::frames;
-use peerproof_engine::contract::face::{Asked, Due, Outcome, Stimulus};
+use peerproof_engine::contract::face::{Expectation, Outcome, PlacedExpectation, Stimulus};
 use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Decoded, Json};
-use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::lines::RequestLine;
 use peerproof_engine::data::packing::Packing;
 use peerproof_engine::data::plan::Step;
-use peerproof_engine::data::transcript::{Event, Kind, Transcript};
+use peerproof_engine::data::transcript::{Event, EventKind, Transcript};
 
 pub mod allowed;
 pub mod auth;
@@ -26,11 +26,11 @@ mod request;
 mod value;
 mod work;
 
-pub use allowed::{Allowed, Codes, Demand, IdRule, More, Unit, Way, What};
+pub use allowed::{Allowed, AllowedAnswer, AnswerKind, Codes, Demand, IdRule, RequestNotes, RequestPart};
 pub use peerproof_engine::contract::face::Aim;
 pub use pins::{Pins, depth};
 pub use profile::{METHODS, Shape};
-pub use value::{Same, same};
+pub use value::{Equality, same};
 pub use work::{TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS, Work};
 
 /// Error codes of JSON-RPC 2.0 §5.1.
@@ -88,17 +88,17 @@ pub struct ErrorRule {
 pub struct Server;
 
 /// Allowed replies to one line.
-pub type Asking = Due<Way, More>;
+pub type Asking = Expectation<AllowedAnswer, RequestNotes>;
 
 /// First allowed outcome that a response object fits.
-pub fn fit<'a>(unit: &'a Unit, response: &Json) -> Option<&'a Allowed> {
+pub fn fit<'a>(unit: &'a RequestPart, response: &Json) -> Option<&'a Allowed> {
     let id = unit.extra.id.as_ref();
-    unit.ways().find(|(_, way)| way.misfit(id, response).is_none()).map(|(allowed, _)| allowed)
+    unit.allowed_answers().find(|(_, way)| way.misfit(id, response).is_none()).map(|(allowed, _)| allowed)
 }
 
 /// True if `id` is the id of the request, possibly rounded.
-pub fn has_id(unit: &Unit, id: Option<&Json>) -> bool {
-    unit.extra.id.as_ref().is_some_and(|own| id.is_some_and(|id| same(own, id) != Same::No))
+pub fn has_id(unit: &RequestPart, id: Option<&Json>) -> bool {
+    unit.extra.id.as_ref().is_some_and(|own| id.is_some_and(|id| same(own, id) != Equality::No))
 }
 
 /// State of one session.
@@ -121,7 +121,7 @@ impl State {
             pins.over_http = spec.command == HTTP;
             if pins.over_http {
                 let is_beside = |event: &&Event| {
-                    let Kind::Sent { step, .. } = event.kind else { return false };
+                    let EventKind::Sent { step, .. } = event.kind else { return false };
                     let how = transcript.plan.steps.get(step).and_then(|step| step.http.as_ref());
                     how.is_some_and(|how| how.connection != 0 && !how.is_raw())
                 };
@@ -133,7 +133,7 @@ impl State {
     }
 
     /// Allowed replies to a line.
-    pub fn expect(&mut self, stimulus: &Stimulus<'_>, line: &Line) -> Asking {
+    pub fn expect(&mut self, stimulus: &Stimulus<'_>, line: &RequestLine) -> Asking {
         let Session { pins, runs, clock_us } = &mut self.0[stimulus.session];
         runs.pass(stimulus.fenced);
         pins.gate.borrow_mut().next_line(clock_us.map(|offset| (line.at_us + offset) / 1_000));
@@ -147,9 +147,9 @@ impl State {
     }
 
     /// Adds the effects of concurrent work to the allowed replies.
-    pub fn complete(&mut self, steps: &[Step], asked: &mut [Asked<Server>]) {
+    pub fn complete(&mut self, steps: &[Step], asked: &mut [PlacedExpectation<Server>]) {
         for (at, session) in self.0.iter().enumerate() {
-            let mut own: Vec<&mut Asked<Server>> =
+            let mut own: Vec<&mut PlacedExpectation<Server>> =
                 asked.iter_mut().filter(|asked| asked.session == at).collect();
             // Counts can only be bounded once all concurrent calls are known.
             session.runs.settle(steps, &mut own);
@@ -169,14 +169,14 @@ impl State {
 /// Time of day at which the transcript began, microseconds since 1970; `None` if it holds no time of day.
 fn clock_us(transcript: &Transcript, session: usize) -> Option<u64> {
     transcript.of(session).find_map(|event| match event.kind {
-        Kind::Clock { unix_ms } => (unix_ms * 1_000).checked_sub(event.at_us),
+        EventKind::Clock { unix_ms } => (unix_ms * 1_000).checked_sub(event.at_us),
         _ => None,
     })
 }
 
 /// Allowed replies to a message that was sent alone.
 #[cfg(test)]
-pub fn of_message(facts: &peerproof_engine::data::facts::Facts, bytes: &[u8]) -> Option<Unit> {
+pub fn of_message(facts: &peerproof_engine::data::facts::Facts, bytes: &[u8]) -> Option<RequestPart> {
     let value = json::decode(bytes, &DecodeLimits::default()).ok()?;
     let pins = Pins::of(facts);
     let mut unit = request::unit(&value.value, &value.facts, &pins);
@@ -190,7 +190,7 @@ pub fn frames_due(facts: &peerproof_engine::data::facts::Facts, bytes: &[u8]) ->
     let mut due = 0;
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(bytes) = bytes.strip_suffix(b"\n") else { continue };
-        let line = Line::alone(bytes);
+        let line = RequestLine::alone(bytes);
         let mut asked = Asking { parts: Vec::new(), together: false, whole: None };
         read(&line, &pins, &mut asked);
         asked.parts.iter_mut().for_each(|unit| pins.apply(unit));
@@ -202,12 +202,12 @@ pub fn frames_due(facts: &peerproof_engine::data::facts::Facts, bytes: &[u8]) ->
     due
 }
 
-fn read(line: &Line, pins: &Pins, asked: &mut Asking) {
+fn read(line: &RequestLine, pins: &Pins, asked: &mut Asking) {
     read_text(line, false, pins, asked);
 }
 
 /// Reads a body that is compressed as a whole.
-fn read_packed(line: &Line, packing: Packing, pins: &Pins, asked: &mut Asking) {
+fn read_packed(line: &RequestLine, packing: Packing, pins: &Pins, asked: &mut Asking) {
     let inflated = packing.inflated_bytes(line.bytes.len());
     if !packing.is_sound() {
         asked.parts.push(gzip::corrupt());
@@ -221,7 +221,7 @@ fn read_packed(line: &Line, packing: Packing, pins: &Pins, asked: &mut Asking) {
 }
 
 /// Reads a line, or the content of a compressed one.
-fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
+fn read_text(line: &RequestLine, inflated: bool, pins: &Pins, asked: &mut Asking) {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     let length = bytes.len();
     let null_error = |codes: &'static [i64]| vec![allowed::error(codes, IdRule::Null)];
@@ -248,7 +248,7 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
 }
 
 /// Reads the JSON text of a line, or of the content of a compressed one.
-fn read_json(line: &Line, decoded: &Decoded, inflated: bool, pins: &Pins, asked: &mut Asking) {
+fn read_json(line: &RequestLine, decoded: &Decoded, inflated: bool, pins: &Pins, asked: &mut Asking) {
     let null_error = |codes: &'static [i64]| vec![allowed::error(codes, IdRule::Null)];
     if pins.gzip
         && (!inflated || pins.over_http)
@@ -258,7 +258,7 @@ fn read_json(line: &Line, decoded: &Decoded, inflated: bool, pins: &Pins, asked:
             // HTTP bodies are compressed by `Content-Encoding`; the contract is silent about this form
             // there.
             _ if pins.over_http => asked.parts.push(gzip::unspoken()),
-            Ok(bytes) => read_text(&Line { bytes, ..line.clone() }, true, pins, asked),
+            Ok(bytes) => read_text(&RequestLine { bytes, ..line.clone() }, true, pins, asked),
             Err(unit) => asked.parts.push(unit),
         }
         return;
@@ -352,7 +352,7 @@ fn depth_at_most(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| matches!(byte, b'[' | b'{')).count()
 }
 
-fn malformed(kind: &DecodeErrorKind, bytes: &[u8], pins: &Pins) -> Unit {
+fn malformed(kind: &DecodeErrorKind, bytes: &[u8], pins: &Pins) -> RequestPart {
     let holds = |word: &str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
     let clause = match kind {
         DecodeErrorKind::InvalidUtf8 => "RPC-JSON-02",
@@ -402,8 +402,8 @@ fn unended(asked: &mut Asking, complete: bool, pins: &Pins) {
 /// Groups of lines that may run concurrently: all lines up to the next wait for answers.
 fn bursts<'s, 'a>(
     steps: &'s [Step],
-    all: &'s mut [&'a mut Asked<Server>],
-) -> impl Iterator<Item = &'s mut [&'a mut Asked<Server>]> {
+    all: &'s mut [&'a mut PlacedExpectation<Server>],
+) -> impl Iterator<Item = &'s mut [&'a mut PlacedExpectation<Server>]> {
     let waits = |step: usize| steps.get(step).is_some_and(Step::awaits_answers);
     all.chunk_by_mut(move |one, next| one.step == next.step || !waits(one.step))
 }
@@ -438,7 +438,7 @@ impl Runs {
     }
 
     /// Number of certain runs of a request. A request with an id is certain to run only if a result shows it.
-    fn certain(&mut self, unit: &Unit) -> u64 {
+    fn certain(&mut self, unit: &RequestPart) -> u64 {
         let certain = unit.extra.counts.0;
         if certain == 0 || unit.extra.id.is_none() {
             return certain;
@@ -463,7 +463,7 @@ impl Runs {
     }
 
     /// Sets the bounds in the allowed results of counting requests.
-    fn settle(&self, steps: &[Step], all: &mut [&mut Asked<Server>]) {
+    fn settle(&self, steps: &[Step], all: &mut [&mut PlacedExpectation<Server>]) {
         let mut before = self.before.iter();
         let mut most = 0;
         for burst in bursts(steps, all) {
@@ -473,8 +473,10 @@ impl Runs {
                 let low = before + 1;
                 for unit in &mut asked.due.parts {
                     for allowed in &mut unit.allowed {
-                        if let Outcome::Answer(Way { what: What::Result(Demand::Count(from, to)), .. }) =
-                            &mut allowed.outcome
+                        if let Outcome::Answer(AllowedAnswer {
+                            what: AnswerKind::Result(Demand::Count(from, to)),
+                            ..
+                        }) = &mut allowed.outcome
                         {
                             (*from, *to) = (low, most.max(low));
                         }

@@ -154,7 +154,7 @@ mod tests {
     /// A server with all roles mapped is probed as well.
     #[test]
     fn whoever_maps_every_role_is_asked_all_the_same() {
-        let facts = crate::usual::facts(Side::Provider);
+        let facts = crate::full_facts::facts(Side::Provider);
         assert!(PROBES.iter().all(|(role, _)| facts.roles.contains_key(*role)));
         assert!(facts.features.contains_key("profile_methods"));
         for plan in plans(&facts) {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::model::rate::{LIMITED, Limit, limit, retry_after_ms};
-use super::model::{Server, Unit, auth::UNAUTHORIZED, code};
-use peerproof_engine::contract::face::{Asked, Heard, Trace};
+use super::model::{RequestPart, Server, auth::UNAUTHORIZED, code};
+use peerproof_engine::contract::face::{PlacedExpectation, SessionTrace, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Longest line that is searched for a refusal, bytes.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -15,20 +15,20 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 const SLACK_US: u64 = 20_000;
 
 /// Judges the rate limit of a session.
-pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let (transcript, session) = (trace.transcript, heard.session);
     let limit = limit(&transcript.facts).filter(|_| transcript.facts.claims("rate_limit"));
     let Some(limit) = limit else { return Vec::new() };
-    let answers: Vec<(&Unit, &Json)> =
+    let answers: Vec<(&RequestPart, &Json)> =
         heard.answers().map(|(_, unit, answer)| (unit, &answer.message.value)).collect();
-    let asked: Vec<&Asked<Server>> = heard.exchanges.iter().map(|(asked, _)| *asked).collect();
+    let asked: Vec<&PlacedExpectation<Server>> = heard.exchanges.iter().map(|(asked, _)| *asked).collect();
     let mut found = Vec::new();
     let passed = answers.iter().filter(|(_, answer)| passed(answer)).count() as u64;
     let (mut begun, mut ended) = (None, 0);
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::Sent { .. } => begun = begun.or(Some(event.at_us)),
-            Kind::Received { .. } => ended = event.at_us,
+            EventKind::Sent { .. } => begun = begun.or(Some(event.at_us)),
+            EventKind::Received { .. } => ended = event.at_us,
             _ => {}
         }
     }
@@ -66,7 +66,7 @@ struct Burst {
 }
 
 /// First burst of a session, if it was over before a steadily filling bucket would let another request pass.
-fn burst(heard: &Heard<'_, Server>, limit: Limit) -> Option<Burst> {
+fn burst(heard: &SessionTrace<'_, Server>, limit: Limit) -> Option<Burst> {
     let mut bursts: BTreeMap<usize, Burst> = BTreeMap::new();
     for (asked, _, answer) in heard.answers().filter(|(_, _, answer)| passed(&answer.message.value)) {
         let ended_us = heard.output.get(answer.frame)?.at_us;
@@ -85,7 +85,7 @@ fn burst(heard: &Heard<'_, Server>, limit: Limit) -> Option<Burst> {
 
 /// Number of requests that passed at once, if too many did in an earlier process as well. One burst may span the
 /// end of a window. Two successive bursts less than a window apart cannot both do so.
-fn twice_too_many(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, limit: Limit) -> Option<u64> {
+fn twice_too_many(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>, limit: Limit) -> Option<u64> {
     let last = burst(heard, limit)?;
     let is_close = |first: &Burst| {
         first.ended_us <= last.begun_us && last.ended_us + SLACK_US < first.begun_us + limit.window_us()
@@ -95,7 +95,10 @@ fn twice_too_many(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, limit: L
 }
 
 /// Finding about a counting method that ran more often than its calls passed.
-fn refused_and_run(asked: &[&Asked<Server>], answers: &[(&Unit, &Json)]) -> Option<Finding> {
+fn refused_and_run(
+    asked: &[&PlacedExpectation<Server>],
+    answers: &[(&RequestPart, &Json)],
+) -> Option<Finding> {
     let code = |answer: &Json| answer.pointer("/error/code").and_then(Json::as_i64);
     let refused =
         answers.iter().filter(|(unit, answer)| unit.extra.counts.1 > 0 && code(answer) == Some(LIMITED));
@@ -136,13 +139,13 @@ fn after_waits(transcript: &Transcript, session: usize) -> Vec<Finding> {
     let mut under_way = 0_usize;
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::Sent { step, payload } => {
+            EventKind::Sent { step, payload } => {
                 let one = payload.lines() == 1;
                 let alone = one && under_way == 0;
                 waited = (alone && free_us > 0 && event.at_us >= free_us + SLACK_US).then_some(*step);
                 under_way += payload.lines();
             }
-            Kind::Received { bytes } => {
+            EventKind::Received { bytes } => {
                 for byte in &bytes.0 {
                     if *byte != b'\n' {
                         if line.len() < LINE_BYTES_MAX {

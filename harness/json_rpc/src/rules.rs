@@ -1,14 +1,14 @@
 //! Rules about responses and log lines, beyond the allowed replies (document 004).
 
-use super::model::{Allowed, Codes, ErrorRule, Unit, What};
+use super::model::{Allowed, AnswerKind, Codes, ErrorRule, RequestPart};
 use peerproof_engine::contract::face::Outcome;
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::shorten;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Faults of a response that fits its request by the alternative `allowed`.
-pub fn of_response(unit: &Unit, allowed: &Allowed, response: &Json) -> Vec<Finding> {
+pub fn of_response(unit: &RequestPart, allowed: &Allowed, response: &Json) -> Vec<Finding> {
     let mut findings = Vec::new();
     // A message refused for its JSON never reached the method that the rule is about.
     if let Some(rule) = unit.extra.error_rule.as_ref().filter(|_| allowed.shows != Some("refuse")) {
@@ -26,7 +26,7 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
     let code = error.get("code").and_then(Json::as_i64)?;
     let text = || shorten(&response.to_text(), 240).into_owned();
     // Refusals for signature, rate or id come before the method and have codes of their own.
-    let is_named = |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(way) if matches!(way.what, What::Error(Codes::Of(codes)) if codes.contains(&code)));
+    let is_named = |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(way) if matches!(way.what, AnswerKind::Error(Codes::Of(codes)) if codes.contains(&code)));
     if !rule.codes.is_empty() && !rule.codes.contains(&code) && !allowed.iter().any(is_named) {
         let codes: Vec<String> = rule.codes.iter().map(ToString::to_string).collect();
         let expected = format!("error {}", codes.join(" or "));
@@ -48,7 +48,7 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
 /// Finding about a JSON object on standard error that lacks members of log lines.
 pub fn of_logs(transcript: &Transcript, session: usize) -> Option<Finding> {
     transcript.of(session).find_map(|event| {
-        let Kind::Stderr { bytes, .. } = &event.kind else { return None };
+        let EventKind::Stderr { bytes, .. } = &event.kind else { return None };
         // The harness may have cut the text after the last line feed.
         bytes.0.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).find_map(|line| {
             let line = line.trim_ascii();

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn ordinary_checks_send_what_a_correct_client_sends() {
         let (boundary, rungs) = (crate::boundary(), Rungs::new("json_rpc", RUNGS));
-        let facts = boundary.usual_facts(Side::Provider);
+        let facts = boundary.full_facts(Side::Provider);
         let mut wrong = Vec::new();
         for check in boundary.checks() {
             let is_ordinary = rungs.of_check(&check.id) == Rung::Ordinary && check.command != "client";

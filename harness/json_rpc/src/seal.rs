@@ -25,7 +25,7 @@ use sha2::{Digest as _, Sha256};
 use super::model::auth::{key, key_id};
 use super::signature::{DEPTH_MAX, Signable, signable, signature};
 use super::talk::quoted;
-use peerproof_engine::contract::boundary::Moment;
+use peerproof_engine::contract::boundary::WriteContext;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json, string_end};
 use peerproof_engine::data::near_miss::near_misses;
@@ -39,7 +39,7 @@ pub const ABSENT: &str = "\"auth\":\"@absent\",";
 const SIGNS_FROM: u32 = 0x4e00;
 
 /// Fills in the placeholders of `bytes` at this moment. `None` if the server needs no change.
-pub fn seal(facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {
+pub fn seal(facts: &Facts, bytes: &[u8], moment: &WriteContext) -> Option<Vec<u8>> {
     let key = key(facts);
     if key.is_none() && !facts.claims("gzip") {
         return None;
@@ -62,7 +62,7 @@ struct Sealer<'a> {
     /// `None` if messages are not signed.
     key: Option<&'a [u8]>,
     key_id: Option<&'a str>,
-    moment: &'a Moment,
+    moment: &'a WriteContext,
     nonces: usize,
 }
 
@@ -261,7 +261,7 @@ mod tests {
     fn sealed_as(text: &str, is_one_body: bool) -> String {
         let mut facts = Facts::new(Side::Provider);
         facts.features.insert("auth".to_owned(), serde_json::json!({ "key": "k" }));
-        let moment = Moment { unix_ms: 1_000_500, run: "r".to_owned(), step: 3, is_one_body };
+        let moment = WriteContext { unix_ms: 1_000_500, run: "r".to_owned(), step: 3, is_one_body };
         String::from_utf8(seal(&facts, text.as_bytes(), &moment).unwrap()).unwrap()
     }
 

@@ -8,13 +8,14 @@ mod tests;
 use super::frames;
 pub use super::model::Server;
 use super::model::{
-    Aim, Asking, Codes, Demand, IdRule, LINE_BYTES_MAX, More, State, Unit, Way, What, allowed,
+    Aim, AllowedAnswer, AnswerKind, Asking, Codes, Demand, IdRule, LINE_BYTES_MAX, RequestNotes, RequestPart,
+    State, allowed,
 };
 use super::{lateness, rates, rules, streams, trial};
-use peerproof_engine::contract::boundary::{self, LivesOn};
+use peerproof_engine::contract::boundary::{self, SurvivalClause};
 use peerproof_engine::contract::face::{
-    Allowed, Asked, Carried, Exchange, Face, Frame, Framing, Heard, Manners, Misfit, Output, Reading, Rule,
-    Stimulus, Together, Trace, What as Stimulated,
+    Allowed, BatchClauses, Face, Frame, Framing, HttpExchange, HttpTrace, Misfit, Output, PlacedExpectation,
+    Reading, Rule, SessionClauses, SessionTrace, Stimulus, StimulusKind as Stimulated, Trace,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::contract::memory;
@@ -23,7 +24,7 @@ use peerproof_engine::data::carriage::{Carriage, HTTP};
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::finding::{Finding, Judgement, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
-use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::lines::RequestLine;
 use peerproof_engine::data::payload::{Vars, shorten};
 use peerproof_engine::data::plan::{Act, Plan, Step};
 use peerproof_engine::data::transcript::{Transcript, strict};
@@ -35,7 +36,7 @@ const STREAM_FRAMES: usize = 40_000;
 
 const PROTOCOL_ONLY: &str = "RPC-FRAME-05";
 /// Clause: no input crashes or hangs the peer.
-pub const LIVES_ON: LivesOn = LivesOn {
+pub const LIVES_ON: SurvivalClause = SurvivalClause {
     clause: "RPC-ERR-01",
     reasons: &["crashed", "hung", "ended_early", "output_flood", "memory_flood"],
 };
@@ -44,11 +45,11 @@ const TOO_LARGE: &str = "RPC-SIZE-02";
 /// Clauses that only a result can prove.
 const OF_RESULTS: [&str; 5] = ["RPC-EXEC-02", "RPC-EXEC-03", "RPC-PLAN-01", "RPC-PLAN-02", "RPC-PLAN-03"];
 
-const MANNERS: Manners = Manners {
+const SESSION_CLAUSES: SessionClauses = SessionClauses {
     one_reply: "RPC-FRAME-01",
     flushed: "RPC-FRAME-03",
     protocol_only: PROTOCOL_ONLY,
-    together: Some(Together {
+    together: Some(BatchClauses {
         group: "batch",
         frame: "array",
         in_one: "RPC-BATCH-01",
@@ -72,16 +73,16 @@ pub struct Message {
 
 impl Face for Server {
     type Message = Message;
-    type Way = Way;
-    type Extra = More;
+    type Answer = AllowedAnswer;
+    type Notes = RequestNotes;
     type State = State;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         Some(if command == HTTP { Framing::Bodies } else { Framing::Lines })
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, transcript: &Transcript) -> State {
@@ -93,15 +94,21 @@ impl Face for Server {
         Some(state.expect(stimulus, line))
     }
 
-    fn complete(&self, state: &mut State, plan: &Plan, asked: &mut [Asked<Self>]) {
+    fn complete(&self, state: &mut State, plan: &Plan, asked: &mut [PlacedExpectation<Self>]) {
         state.complete(&plan.steps, asked);
     }
 
-    fn carried(&self, asked: &mut Asked<Self>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+    fn carried(
+        &self,
+        asked: &mut PlacedExpectation<Self>,
+        line: &RequestLine,
+        how: Option<&Carriage>,
+        exchange: &HttpExchange<'_>,
+    ) {
         http::allow(asked, line, how, exchange);
     }
 
-    fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
+    fn status(&self, carried: &HttpTrace<'_, Self>) -> Judgement {
         http::status(carried)
     }
 
@@ -144,7 +151,7 @@ impl Face for Server {
         has("result") || has("error")
     }
 
-    fn fit(&self, unit: &Unit, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+    fn fit(&self, unit: &RequestPart, way: &AllowedAnswer, came: &[&Message]) -> Result<(), Misfit> {
         let id = unit.extra.id.as_ref();
         let Some(misfit) = came.first().and_then(|message| way.misfit(id, &message.value)) else {
             return Ok(());
@@ -152,8 +159,10 @@ impl Face for Server {
         let to = match (misfit, &way.what) {
             (allowed::Misfit::WrongId, _) if way.id == IdRule::Own => id.map(Json::to_text),
             (allowed::Misfit::WrongId, _) if way.id == IdRule::Null => Some("null".to_owned()),
-            (allowed::Misfit::WrongCode, What::Error(Codes::Of([code]))) => Some(code.to_string()),
-            (allowed::Misfit::WrongResult, What::Result(Demand::Equals(wanted))) => Some(wanted.to_text()),
+            (allowed::Misfit::WrongCode, AnswerKind::Error(Codes::Of([code]))) => Some(code.to_string()),
+            (allowed::Misfit::WrongResult, AnswerKind::Result(Demand::Equals(wanted))) => {
+                Some(wanted.to_text())
+            }
             _ => None,
         };
         let repair = Repair::Set { at: misfit.place().to_owned(), to };
@@ -162,7 +171,7 @@ impl Face for Server {
         Err(Misfit { rank: misfit as u8, clause, reason: misfit.reason(), repair })
     }
 
-    fn fits(&self, unit: &Unit, way: &Way, came: &[&Message]) -> bool {
+    fn fits(&self, unit: &RequestPart, way: &AllowedAnswer, came: &[&Message]) -> bool {
         let id = unit.extra.id.as_ref();
         came.first().is_none_or(|message| way.misfit(id, &message.value).is_none())
     }
@@ -178,7 +187,12 @@ impl Face for Server {
         frames::violations(&message.value).iter().any(is_around)
     }
 
-    fn shows(&self, unit: &Unit, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
+    fn shows(
+        &self,
+        unit: &RequestPart,
+        allowed: &Allowed<AllowedAnswer>,
+        came: &[&Message],
+    ) -> Option<&'static str> {
         let echoes = came.iter().any(|message| message.lone_surrogates);
         match unit.choice {
             Some("lone_surrogates") if allowed.shows.is_none() => {
@@ -188,7 +202,7 @@ impl Face for Server {
         }
     }
 
-    fn leaves_open(&self, unit: &Unit, aim: Option<&Aim>, came: &[&Message]) -> Option<Untestable> {
+    fn leaves_open(&self, unit: &RequestPart, aim: Option<&Aim>, came: &[&Message]) -> Option<Untestable> {
         let code = came.first()?.value.pointer("/error/code").and_then(Json::as_i64)?;
         match unit.extra.shows_nothing {
             Some((nothing, why)) if nothing.contains(&code) => {
@@ -201,7 +215,7 @@ impl Face for Server {
             .then(|| Untestable::new("no_result", format!("the call got error {code}")))
     }
 
-    fn phrase(&self, unit: &Unit, way: &Way) -> String {
+    fn phrase(&self, unit: &RequestPart, way: &AllowedAnswer) -> String {
         way.phrase(unit.extra.id.as_ref())
     }
 
@@ -228,7 +242,7 @@ impl Face for Server {
         ]
     }
 
-    fn may_repeat(&self, unit: &Unit) -> bool {
+    fn may_repeat(&self, unit: &RequestPart) -> bool {
         // A second refusal, or an answer to the rest of an over-long line, belongs to no other request.
         unit.clause == TOO_LARGE
     }
@@ -254,7 +268,7 @@ fn clause_of_id(id: &Json) -> &'static str {
 }
 
 /// Findings about messages beyond the size limit.
-fn too_long(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+fn too_long(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     // An HTTP error body is not a message.
     let is_message = |output: &Output<Message>| output.held.whole().is_some() || output.broken.is_some();
     let is_long =
@@ -293,7 +307,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     }
     judgement.findings.retain(|finding| !is_beyond(finding));
     // A missing key in the configuration is not a fault of the server.
-    let refusals = trial::untold(&transcript.facts, std::slice::from_ref(transcript));
+    let refusals = trial::undeclared(&transcript.facts, std::slice::from_ref(transcript));
     if let [(_, what)] = refusals[..]
         && judgement.canaries_answered == 0
         && frames::messages(&transcript.stdout(0), usize::MAX).iter().all(trial::is_unsigned)

@@ -62,7 +62,7 @@ fn smaller(message: &Json) -> Vec<Json> {
 
 /// One step of a path into a value.
 #[derive(Debug, Clone)]
-enum Way {
+enum PathStep {
     Member(String),
     Element(usize),
 }
@@ -72,8 +72,8 @@ fn together(message: &Json, other: &Json) -> Vec<Json> {
     let mut paths = Vec::new();
     let mut queue = std::collections::VecDeque::from([(Vec::new(), message, other)]);
     while let Some((path, one, two)) = queue.pop_front() {
-        let mut each = |way: Way, one: &'_ Json, two: &'_ Json| {
-            let mut path: Vec<Way> = path.clone();
+        let mut each = |way: PathStep, one: &'_ Json, two: &'_ Json| {
+            let mut path: Vec<PathStep> = path.clone();
             path.push(way);
             if one == two {
                 paths.push(path.clone());
@@ -84,13 +84,13 @@ fn together(message: &Json, other: &Json) -> Vec<Json> {
             (Json::Object(members), Json::Object(_)) => {
                 for (name, value) in members.iter().filter(|(name, _)| !path.is_empty() || name != "auth") {
                     if let Some(beside) = two.get(name) {
-                        queue.push_back((each(Way::Member(name.clone()), value, beside), value, beside));
+                        queue.push_back((each(PathStep::Member(name.clone()), value, beside), value, beside));
                     }
                 }
             }
             (Json::Array(items), Json::Array(others)) => {
                 for (at, (item, beside)) in items.iter().zip(others).enumerate() {
-                    queue.push_back((each(Way::Element(at), item, beside), item, beside));
+                    queue.push_back((each(PathStep::Element(at), item, beside), item, beside));
                 }
             }
             _ => {}
@@ -114,25 +114,25 @@ fn together(message: &Json, other: &Json) -> Vec<Json> {
 }
 
 /// Removes the value at `path`, or replaces its text by a shorter one. Returns true if something changed.
-fn changed(value: &mut Json, path: &[Way], text: Option<&str>) -> bool {
+fn changed(value: &mut Json, path: &[PathStep], text: Option<&str>) -> bool {
     let Some((last, before)) = path.split_last() else { return false };
     let mut place = value;
     for way in before {
         let next = match (place, way) {
-            (value @ Json::Object(_), Way::Member(name)) => value.get_mut(name),
-            (Json::Array(items), Way::Element(at)) => items.get_mut(*at),
+            (value @ Json::Object(_), PathStep::Member(name)) => value.get_mut(name),
+            (Json::Array(items), PathStep::Element(at)) => items.get_mut(*at),
             _ => None,
         };
         let Some(next) = next else { return false };
         place = next;
     }
     match (place, last, text) {
-        (value @ Json::Object(_), Way::Member(name), None) => value.remove(name).is_some(),
-        (Json::Array(items), Way::Element(at), None) if *at < items.len() => {
+        (value @ Json::Object(_), PathStep::Member(name), None) => value.remove(name).is_some(),
+        (Json::Array(items), PathStep::Element(at), None) if *at < items.len() => {
             items.remove(*at);
             true
         }
-        (value @ Json::Object(_), Way::Member(name), Some(text)) => {
+        (value @ Json::Object(_), PathStep::Member(name), Some(text)) => {
             let is_longer = value.get(name).and_then(Json::as_str).is_some_and(|old| old.len() > text.len());
             if is_longer {
                 value.set(name, text);

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{Same, same};
+use super::model::{Equality, same};
 use super::role::role;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
-use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::lines::RequestLine;
 
 /// Method of document 004 that streams.
 const EXECUTE_TASK: &str = "execute_task";
@@ -61,7 +61,7 @@ struct Tasks {
 }
 
 /// Judges the streams of a session with these sent `lines` and received `messages`.
-pub fn judge(facts: &Facts, lines: &[Line], messages: &[&Json]) -> Vec<Finding> {
+pub fn judge(facts: &Facts, lines: &[RequestLine], messages: &[&Json]) -> Vec<Finding> {
     if !facts.claims("streaming") {
         return Vec::new();
     }
@@ -73,7 +73,7 @@ pub fn judge(facts: &Facts, lines: &[Line], messages: &[&Json]) -> Vec<Finding> 
     judge.found
 }
 
-fn tasks(facts: &Facts, lines: &[Line]) -> Tasks {
+fn tasks(facts: &Facts, lines: &[RequestLine]) -> Tasks {
     let role = role(facts, "stream");
     let mut tasks = Tasks::default();
     let holds = |bytes: &[u8], word: &str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
@@ -105,7 +105,7 @@ fn tasks(facts: &Facts, lines: &[Line]) -> Tasks {
             Some(number @ Json::Number(_)) => Some(number.clone()),
             _ => None,
         };
-        let twin = |task: &Task| id.as_ref().is_some_and(|id| same(&task.id, id) != Same::No);
+        let twin = |task: &Task| id.as_ref().is_some_and(|id| same(&task.id, id) != Equality::No);
         if tasks.all.iter().any(twin) {
             tasks.loose = true;
         } else if let Some(id) = id {
@@ -134,7 +134,7 @@ fn may_carry(line: &[u8], id: &Json) -> bool {
     if memchr::memmem::find(line, text.as_bytes()).is_none() {
         return false;
     }
-    let is_its = |message: &Json| message.get("id").is_some_and(|own| same(own, id) != Same::No);
+    let is_its = |message: &Json| message.get("id").is_some_and(|own| same(own, id) != Equality::No);
     match json::decode(line, &DecodeLimits::default()) {
         Ok(found) => match &found.value {
             Json::Array(messages) => messages.iter().any(is_its),
@@ -187,7 +187,7 @@ impl Judge {
 
     fn task(&self, id: Option<&Json>) -> Option<usize> {
         let id = id?;
-        self.tasks.all.iter().position(|task| same(&task.id, id) != Same::No)
+        self.tasks.all.iter().position(|task| same(&task.id, id) != Equality::No)
     }
 
     fn start(&mut self, message: &Json) {
@@ -330,7 +330,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::frames::messages;
-    use super::super::usual;
+    use super::super::full_facts;
     use super::*;
     use peerproof_engine::data::clause::Side;
 
@@ -350,9 +350,9 @@ mod tests {
     }
 
     fn clauses(tasks: usize, said: &[String]) -> Vec<String> {
-        let facts = usual::facts(Side::Provider);
+        let facts = full_facts::facts(Side::Provider);
         let line = |n: usize| {
-            Line {
+            RequestLine {
             step: n,
             of_step: 0,
             last_of_step: true,
@@ -365,7 +365,7 @@ mod tests {
             at_us: 0,
         }
         };
-        let lines: Vec<Line> = (0..tasks).map(line).collect();
+        let lines: Vec<RequestLine> = (0..tasks).map(line).collect();
         let text: String = said.iter().map(|line| format!("{line}\n")).collect();
         let came = messages(text.as_bytes(), 100);
         let came: Vec<&Json> = came.iter().collect();
@@ -397,8 +397,8 @@ mod tests {
         let doubled = request.replace("{\"jsonrpc", "{\"method\":\"x\",\"jsonrpc");
         let answer = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"m"},"id":"t0"}"#.to_owned();
         let said = [vec![answer], stream(0, 2, false)].concat();
-        let lines = |sent: [&str; 2]| -> Vec<Line> {
-            let line = |(step, text): (usize, &str)| Line {
+        let lines = |sent: [&str; 2]| -> Vec<RequestLine> {
+            let line = |(step, text): (usize, &str)| RequestLine {
                 step,
                 of_step: 0,
                 last_of_step: true,
@@ -409,7 +409,7 @@ mod tests {
             };
             sent.into_iter().enumerate().map(line).collect()
         };
-        let facts = usual::facts(Side::Provider);
+        let facts = full_facts::facts(Side::Provider);
         let text: String = said.iter().map(|line| format!("{line}\n")).collect();
         let came = messages(text.as_bytes(), 100);
         let came: Vec<&Json> = came.iter().collect();

@@ -13,7 +13,7 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::{Vars, shorten};
 use peerproof_engine::data::plan::{Act, Plan};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Duration that the role `sleep` is asked for, and the shortest accepted one, ms.
 const SLEEP_MS: u64 = 400;
@@ -61,7 +61,7 @@ fn params(name: &str, role: &Role) -> Option<String> {
 }
 
 /// Describes the difference between the method and its role. `None` if it plays the role.
-pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
+pub fn role_fault(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
     let out = trial.stdout(0);
     let answers = frames::messages(&out, 64);
     let Some(response) = answer(&answers, &id(name)) else {
@@ -126,8 +126,8 @@ fn waited_ms(trial: &Transcript, id: &str) -> Option<u64> {
     let mut sent_us = None;
     for event in trial.of(0) {
         match &event.kind {
-            Kind::Sent { step, .. } if is_call(*step) == Some(true) => sent_us = Some(event.at_us),
-            Kind::Received { bytes } if holds(&bytes.0) => {
+            EventKind::Sent { step, .. } if is_call(*step) == Some(true) => sent_us = Some(event.at_us),
+            EventKind::Received { bytes } if holds(&bytes.0) => {
                 return Some(event.at_us.saturating_sub(sent_us?) / 1_000);
             }
             _ => {}
@@ -168,7 +168,7 @@ pub fn is_unsigned(response: &Json) -> bool {
 }
 
 /// Features that the answers to the probes show as needed but that are not claimed: name and explanation.
-pub fn untold(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
+pub fn undeclared(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
     let refuses = |probe: &Transcript| frames::messages(&probe.stdout(0), 64).iter().any(is_unsigned);
     if facts.claims("auth") || !probes.iter().any(refuses) {
         return Vec::new();
@@ -184,7 +184,7 @@ pub fn untold(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'stat
 mod tests {
     use serde_json::json;
 
-    use super::super::usual;
+    use super::super::full_facts;
     use super::*;
     use peerproof_engine::data::clause::Side;
 
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn each_mapped_role_is_called_once() {
-        let mut facts = usual::facts(Side::Provider);
+        let mut facts = full_facts::facts(Side::Provider);
         facts.roles.retain(|name, _| name == "echo");
         facts.roles.insert("blob".to_owned(), json!({ "method": "b", "params": { "n": "{bytes}" } }));
         let plans = plans(&facts);

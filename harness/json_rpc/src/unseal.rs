@@ -14,7 +14,7 @@ use super::talk::quoted;
 use peerproof_engine::data::json::{self, DecodeLimits, Json, string_end};
 use peerproof_engine::data::payload::{Payload, Vars};
 use peerproof_engine::data::plan::{Act, Plan};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Distance within which a timestamp counts as the time of writing, s.
 const NOW_S: u64 = 2;
@@ -26,13 +26,13 @@ const NONCE_CHARS_MAX: usize = 64;
 pub fn reopened(transcript: &Transcript) -> Option<Plan> {
     let key = key(&transcript.facts).filter(|_| transcript.plan.recorded)?;
     let clock_us = transcript.events.iter().find_map(|event| match event.kind {
-        Kind::Clock { unix_ms } => Some(i128::from(unix_ms) * 1_000 - i128::from(event.at_us)),
+        EventKind::Clock { unix_ms } => Some(i128::from(unix_ms) * 1_000 - i128::from(event.at_us)),
         _ => None,
     })?;
     let mut opener = Opener { key: key.as_bytes(), nonces: BTreeMap::new(), unix_s: 0 };
     let mut plan = Plan::clone(&transcript.plan);
     for event in &transcript.events {
-        let Kind::Sent { step, .. } = &event.kind else { continue };
+        let EventKind::Sent { step, .. } = &event.kind else { continue };
         let Some(Act::Send { payload, .. }) = plan.steps.get_mut(*step).map(|step| &mut step.act) else {
             continue;
         };
@@ -159,7 +159,7 @@ mod tests {
 
     use super::super::seal::seal;
     use super::*;
-    use peerproof_engine::contract::boundary::Moment;
+    use peerproof_engine::contract::boundary::WriteContext;
     use peerproof_engine::data::clause::Side;
     use peerproof_engine::data::facts::Facts;
     use peerproof_engine::data::plan::{Session, Step};
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn sealed(text: &str, unix_ms: u64) -> String {
-        let moment = Moment { unix_ms, run: "r".to_owned(), step: 0, is_one_body: false };
+        let moment = WriteContext { unix_ms, run: "r".to_owned(), step: 0, is_one_body: false };
         String::from_utf8(seal(&facts(), text.as_bytes(), &moment).unwrap()).unwrap()
     }
 
@@ -194,8 +194,8 @@ mod tests {
             plan: Arc::new(plan),
             timeout_scale: 1.0,
             events: vec![
-                event(0, Kind::Clock { unix_ms: 1_000_000 }),
-                event(2_000_000, Kind::Sent { step: 0, payload }),
+                event(0, EventKind::Clock { unix_ms: 1_000_000 }),
+                event(2_000_000, EventKind::Sent { step: 0, payload }),
             ],
         };
         let plan = reopened(&transcript).unwrap();

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_the_text_is_wrong() {
-        let all = workloads(&crate::usual::facts(peerproof_engine::data::clause::Side::Provider));
+        let all = workloads(&crate::full_facts::facts(peerproof_engine::data::clause::Side::Provider));
         let judge = |name: &str| all.iter().find(|workload| workload.name == name).unwrap().judge.clone();
         assert!(judge("ping/64B")(3, br#"{"jsonrpc":"2.0","id":3,"result":{}}"#).is_ok());
         assert!(judge("ping/64B")(3, br#"{"jsonrpc":"2.0","id":2,"result":{}}"#).is_err());

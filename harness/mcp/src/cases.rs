@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_row_becomes_a_plan_that_stays_small() {
-        let facts = crate::usual::facts(Side::Provider);
+        let facts = crate::full_facts::facts(Side::Provider);
         for Loaded { file, case } in all() {
             assert!(case.modes.is_empty() && case.env.is_empty(), "{file}.toml, {}", case.id);
             let plan = plan(case, &facts);

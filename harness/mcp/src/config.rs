@@ -34,7 +34,7 @@ pub const KEYS: &[ConfigKey] = &[
         "tasks",
         "The server declares `tasks`; by default its own answer to `initialize` decides",
     ),
-    ConfigKey::worded_feature(
+    ConfigKey::feature_with_values(
         CALL,
         CALLS,
         "Tools that may be called: those with `readOnlyHint: true` and those that roles name; only those that roles \

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::known::Known;
 use super::revision::{NEWEST, Revision};
-use peerproof_engine::contract::boundary::Aside;
+use super::server_knowledge::ServerKnowledge;
+use peerproof_engine::contract::boundary::UnmatchedFrame;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::Plan;
@@ -37,22 +37,22 @@ pub fn opening(revision: &str, capabilities: &Value) -> Value {
 
 /// Revision that a connection asks for.
 pub fn revision_asked(facts: &Facts) -> &str {
-    let accepted = || Known::of(facts).revision().map_or(NEWEST.date(), Revision::date);
+    let accepted = || ServerKnowledge::of(facts).revision().map_or(NEWEST.date(), Revision::date);
     facts.choices.get("revision").map_or_else(accepted, String::as_str)
 }
 
 /// Handling of a frame that answers no request of the client, with the reply to a request of the server. `None` for
 /// a response or an array, which may be an answer.
-pub fn aside(facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
-    let Some(message) = frames::message(frame) else { return Some(Aside::default()) };
+pub fn unmatched_frame(facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<UnmatchedFrame> {
+    let Some(message) = frames::message(frame) else { return Some(UnmatchedFrame::default()) };
     if message.as_array().is_some() {
         return None;
     }
     if !frames::is_call(&message) {
         let is_response = message.get("result").is_some() || message.get("error").is_some();
-        return (!is_response).then(Aside::default);
+        return (!is_response).then(UnmatchedFrame::default);
     }
-    Some(Aside { reply: reply(facts, plan, &message) })
+    Some(UnmatchedFrame { reply: reply(facts, plan, &message) })
 }
 
 /// Answer to a request of the server: from the plan, else configured, else that of a client without capabilities.

@@ -6,7 +6,7 @@ use peerproof_engine::contract::judge;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::Act;
 use peerproof_engine::data::text::visible;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Characters of a result behind which clients cut, at about 25,000 tokens.
 const RESULT_CHARS_MAX: usize = 100_000;
@@ -54,7 +54,7 @@ fn growth(transcript: &Transcript) -> Option<Figure> {
         .events
         .iter()
         .filter_map(|event| match &event.kind {
-            Kind::Memory { hwm_bytes, .. } => Some(*hwm_bytes),
+            EventKind::Memory { hwm_bytes, .. } => Some(*hwm_bytes),
             _ => None,
         })
         .collect();

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::figures;
-use super::known::{Known, LISTS};
 use super::role::{call as params, callable, role};
 use super::sample;
+use super::server_knowledge::{LISTS, ServerKnowledge};
 use super::talk::Talk;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::plan::Plan;
@@ -62,7 +62,7 @@ fn tool_call(facts: &Facts, rng: &mut Rng) -> Option<Value> {
 /// A random conversation with a server of these facts.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::opened(facts);
-    let known = Known::of(facts);
+    let known = ServerKnowledge::of(facts);
     talk.canary().act(figures::sample());
     for _ in 0..rng.range(1..=MESSAGES_MAX) {
         if rng.chance(1, 2)

@@ -8,14 +8,15 @@
 //! | opening | `initialize`, its result, `notifications/initialized` | [`talk::Talk::open`] |
 //! | closing | none; the end of input ends a server | `Act::Finish` |
 //! | canary | `ping`, which changes nothing | [`talk::Talk::canary`] |
-//! | requests of the server | answered while the harness waits | [`connection::aside`] |
+//! | requests of the server | answered while the harness waits | [`connection::unmatched_frame`] |
 //!
 //! **Shared with JSON-RPC.** `peerproof-json-rpc` supplies decoding, ids, the matching of answers, kinds of answers
 //! and the form of responses. MCP narrows them: ids are strings or integers, params are objects, batches exist in
 //! one revision only. So its face has clauses of its own, and a model with the state of a session.
 //!
 //! **Knowledge.** A probe opens the server once and reads its lists ([`probe`]). The knowledge is stored with the
-//! facts of a peer, so that a stored conversation is judged by the knowledge of its time ([`known::Known`]).
+//! facts of a peer, so that a stored conversation is judged by the knowledge of its time
+//! ([`server_knowledge::ServerKnowledge`]).
 //!
 //! **Model.** [`model`] derives the allowed answers to each line. The state of a session has the opening, the
 //! capabilities that the server declares and the cursors that it gave. A wrong answer breaks a clause that depends
@@ -42,7 +43,7 @@ use serde_json::Value;
 
 use peerproof_engine::contract::boundary::workload::Workload;
 use peerproof_engine::contract::boundary::{
-    Aside, Boundary, ConfigKey, Exchange, Figure, Isolation, LivesOn,
+    Boundary, ConfigKey, Figure, Isolation, NormalizedExchange, SurvivalClause, UnmatchedFrame,
 };
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
@@ -63,8 +64,8 @@ pub mod checks;
 pub mod config;
 pub mod connection;
 mod figures;
+pub mod full_facts;
 pub mod generate;
-pub mod known;
 pub mod library;
 pub mod model;
 pub mod probe;
@@ -74,10 +75,10 @@ pub mod rules;
 mod rungs;
 pub mod sample;
 pub mod server;
+pub mod server_knowledge;
 pub mod talk;
 pub mod trial;
 mod unknown;
-pub mod usual;
 
 /// The mcp boundary. Loads its data on first use.
 struct Mcp {
@@ -131,7 +132,7 @@ impl Boundary for Mcp {
         server::judge(transcript)
     }
 
-    fn lives_on(&self, _command: &str, _should: &str) -> Option<LivesOn> {
+    fn lives_on(&self, _command: &str, _should: &str) -> Option<SurvivalClause> {
         Some(server::LIVES_ON)
     }
 
@@ -155,8 +156,8 @@ impl Boundary for Mcp {
         true
     }
 
-    fn aside(&self, facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
-        connection::aside(facts, plan, frame)
+    fn unmatched_frame(&self, facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<UnmatchedFrame> {
+        connection::unmatched_frame(facts, plan, frame)
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {
@@ -195,13 +196,13 @@ impl Boundary for Mcp {
         Some(trial::plans(facts))
     }
 
-    fn misplays(&self, facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
-        trial::misplays(facts, role, trial)
+    fn role_fault(&self, facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
+        trial::role_fault(facts, role, trial)
     }
 
     fn unavailable(&self, facts: &Facts) -> Option<String> {
         let asked = facts.choices.get("revision")?;
-        let known = known::Known::of(facts);
+        let known = server_knowledge::ServerKnowledge::of(facts);
         if known.offered().is_some() {
             return Some(format!("revision {asked} is refused"));
         }
@@ -210,14 +211,14 @@ impl Boundary for Mcp {
     }
 
     fn libraries(&self, facts: &Facts) -> BTreeMap<String, String> {
-        known::Known::of(facts).libraries()
+        server_knowledge::ServerKnowledge::of(facts).libraries()
     }
 
     fn further_probes(&self, facts: &Facts) -> Vec<Plan> {
         probe::further(facts)
     }
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
         exchanges::of(&server::Server, transcript, server::compared)
     }
 
@@ -239,8 +240,8 @@ impl Boundary for Mcp {
         Some(model::frames_due(facts, bytes))
     }
 
-    fn usual_facts(&self, side: Side) -> Facts {
-        usual::facts(side)
+    fn full_facts(&self, side: Side) -> Facts {
+        full_facts::facts(side)
     }
 
     fn signs(&self) -> &'static [&'static str] {

@@ -8,26 +8,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::connection::{DISCOVER, INITIALIZE, INITIALIZED, PING};
-use super::known::{Known, list_of};
 use super::revision::Revision;
-use peerproof_engine::contract::face::{Asked, Due, Expected, Stimulus, Subject, What as Stimulated};
-use peerproof_engine::data::clause::{Clause, Stimulus as ClauseStimulus};
+use super::server_knowledge::{ServerKnowledge, list_of};
+use peerproof_engine::contract::face::{
+    Expectation, Expected, PlacedExpectation, Stimulus, StimulusKind as Stimulated, Subject,
+};
+use peerproof_engine::data::clause::{Clause, StimulusValidity as ClauseStimulus};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
-use peerproof_engine::data::lines::Line;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::lines::RequestLine;
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 use peerproof_json_rpc::model::allowed::key;
-use peerproof_json_rpc::model::{IdRule, Way as RpcWay, What};
+use peerproof_json_rpc::model::{AllowedAnswer as RpcAnswer, AnswerKind, IdRule};
 
+mod allowed_answer;
 pub mod arguments;
 pub mod request;
-mod way;
 
+pub use allowed_answer::{
+    Allowed, AllowedAnswer, Blame, Content, NO_ERROR, RequestNotes, RequestPart, is_tool_error,
+};
 pub use request::LEVELS;
-pub use way::{Allowed, Blame, Content, More, NO_ERROR, Unit, Way, is_tool_error};
 
 pub use super::unknown::{UNKNOWN_CURSOR, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI};
-use way::{any_reply, error_but, error_of, error_with_any_id, result, unit};
+use allowed_answer::{any_reply, error_but, error_of, error_with_any_id, result, unit};
 
 /// Clause about requests that are pending at the end of input.
 pub const PENDING_AT_END: &str = "MCP-END-04";
@@ -48,7 +52,7 @@ const REST_BYTES_MAX: usize = 16 << 20;
 pub struct Server;
 
 /// Allowed answers to one line.
-pub type Asking = Due<Way, More>;
+pub type Asking = Expectation<AllowedAnswer, RequestNotes>;
 
 /// True for a final status.
 pub fn is_terminal(status: &str) -> bool {
@@ -94,13 +98,13 @@ impl Session {
             opening: true,
             opened: true,
             ready: true,
-            revision: Known::of(facts).revision(),
+            revision: ServerKnowledge::of(facts).revision(),
             ..Self::default()
         }
     }
 
     /// True if the server declares a capability: in this session, else according to the probe.
-    pub fn declares(&self, known: Known<'_>, name: &str) -> bool {
+    pub fn declares(&self, known: ServerKnowledge<'_>, name: &str) -> bool {
         match &self.capabilities {
             Some(all) => {
                 let value = all.pointer(&format!("/{name}"));
@@ -205,7 +209,7 @@ impl State {
                 due.parts.iter_mut().for_each(|unit| pin(unit, &self.facts));
                 Some(due)
             }
-            Stimulated::Happened(Kind::Received { bytes }) => {
+            Stimulated::Happened(EventKind::Received { bytes }) => {
                 session.hear(&bytes.0);
                 None
             }
@@ -215,7 +219,7 @@ impl State {
 
     /// Lets cancelled requests go unanswered. A server that refuses each `ping`, or answers the end of the opening,
     /// is only blamed by the steps about that.
-    pub fn complete(&mut self, asked: &mut [Asked<Server>]) {
+    pub fn complete(&mut self, asked: &mut [PlacedExpectation<Server>]) {
         blame_canaries(asked);
         let pongs =
             |count: fn(&Pongs) -> usize| self.sessions.iter().map(|it| count(&it.pongs)).sum::<usize>();
@@ -223,7 +227,7 @@ impl State {
         for asked in asked.iter_mut() {
             let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
             let (of_ping, of_notices) = (is_about("MCP-UTL-01"), is_about("MCP-BAS-05"));
-            let is_answered = !of_notices && Known::of(&self.facts).answers_initialized();
+            let is_answered = !of_notices && ServerKnowledge::of(&self.facts).answers_initialized();
             let of_end = is_about(PENDING_AT_END);
             for unit in &mut asked.due.parts {
                 if has_no_ping
@@ -273,7 +277,7 @@ impl State {
 
 /// Blames a lost canary on the message before it: behind an invalid one the server must live on, behind a valid one it
 /// must answer.
-fn blame_canaries(asked: &mut [Asked<Server>]) {
+fn blame_canaries(asked: &mut [PlacedExpectation<Server>]) {
     let mut is_behind_invalid = BTreeMap::new();
     for asked in asked {
         let behind = is_behind_invalid.entry(asked.session).or_default();
@@ -288,18 +292,18 @@ fn blame_canaries(asked: &mut [Asked<Server>]) {
 }
 
 /// True for a message that the protocol forbids.
-fn is_invalid(unit: &Unit) -> bool {
+fn is_invalid(unit: &RequestPart) -> bool {
     let rows: &'static [Clause] = super::boundary().clauses();
     rows.iter().any(|row| row.id.0 == unit.clause && row.stimulus == ClauseStimulus::Invalid)
 }
 
 /// True for the notification that ends an opening.
-pub fn ends_opening(unit: &Unit) -> bool {
+pub fn ends_opening(unit: &RequestPart) -> bool {
     unit.extra.method.as_deref() == Some(INITIALIZED)
 }
 
 /// Removes outcomes that the pinned value of the choice forbids.
-fn pin(unit: &mut Unit, facts: &Facts) {
+fn pin(unit: &mut RequestPart, facts: &Facts) {
     let Some(pinned) = unit.choice.and_then(|key| facts.choices.get(key)) else { return };
     let fits = |allowed: &Allowed| allowed.shows.is_none_or(|shows| shows == pinned);
     if unit.allowed.iter().any(fits) {
@@ -313,7 +317,7 @@ pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
     let mut due = 0;
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(bytes) = bytes.strip_suffix(b"\n") else { continue };
-        let asked = said(&mut session, facts, &Line::alone(bytes));
+        let asked = said(&mut session, facts, &RequestLine::alone(bytes));
         let own = asked.parts.iter().filter(|unit| !unit.may_be_silent()).count() as u32;
         due += if asked.together { own.min(1) } else { own };
     }
@@ -321,13 +325,13 @@ pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
 }
 
 /// Allowed answers to a line.
-fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
+fn said(session: &mut Session, facts: &Facts, line: &RequestLine) -> Asking {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     let decoded = match json::decode(bytes, &DecodeLimits::default()) {
         Ok(decoded) => decoded,
         Err(_) => {
             session.odd_step = Some(line.step);
-            return Due::one(undecodable(bytes, line.ended));
+            return Expectation::one(undecodable(bytes, line.ended));
         }
     };
     if let Json::Array(items) = &decoded.value {
@@ -361,17 +365,20 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
     if is_doubtful || decoded.facts.depth > DEPTH_CERTAIN || bytes.len() > LINE_BYTES_CERTAIN || !line.ended {
         unit.allowed.extend([any_reply(IdRule::Any), Allowed::silence()]);
     }
-    Due::one(unit)
+    Expectation::one(unit)
 }
 
 /// Allowed answers to a line that is not JSON.
-fn undecodable(bytes: &[u8], ended: bool) -> Unit {
+fn undecodable(bytes: &[u8], ended: bool) -> RequestPart {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         let refused = error_of(&[-32700, -32600], IdRule::NullOrAbsent);
         return unit(None, "MCP-BAS-10", vec![Allowed::silence(), refused]);
     }
     if !ended {
-        let error = Way::of(RpcWay { what: What::Error(way::ANY_CODE), id: IdRule::Any });
+        let error = AllowedAnswer::of(RpcAnswer {
+            what: AnswerKind::Error(allowed_answer::ANY_CODE),
+            id: IdRule::Any,
+        });
         return unit(None, "MCP-END-05", vec![Allowed::silence(), Allowed::answer(error)]);
     }
     let refused = error_of(&[-32700], IdRule::NullOrAbsent);
@@ -397,7 +404,7 @@ fn of_batch(items: &[Json], session: &mut Session, facts: &Facts) -> Asking {
         }
         unit
     };
-    Due { parts: items.iter().map(part).collect(), together: true, whole: None }
+    Expectation { parts: items.iter().map(part).collect(), together: true, whole: None }
 }
 
 /// Allowed answers to an array in other revisions: any, as long as the server lives on.
@@ -412,17 +419,17 @@ fn batch(items: &[Json]) -> Asking {
         unit(id, "MCP-BAS-18", allowed).about("mcp_batch")
     };
     let parts = items.iter().map(|item| free(item.get("id"))).collect();
-    Due { parts, together: true, whole: Some(free(None)) }
+    Expectation { parts, together: true, whole: Some(free(None)) }
 }
 
 /// Allowed answers to a message that is sent alone on an open connection.
 #[cfg(test)]
-pub fn of_message(facts: &Facts, text: &str) -> Option<Unit> {
+pub fn of_message(facts: &Facts, text: &str) -> Option<RequestPart> {
     let value: Json = text.parse().ok()?;
     Some(request::unit_of(&value, &Session::of_opened(facts), facts))
 }
 
 /// An expectation with the key of an id.
-fn expected(id: Option<&Json>, clause: &'static str, allowed: Vec<Allowed>) -> Unit {
+fn expected(id: Option<&Json>, clause: &'static str, allowed: Vec<Allowed>) -> RequestPart {
     Expected::new(clause, Subject::Key(id.and_then(key)), allowed)
 }

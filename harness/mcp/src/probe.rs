@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::checks;
 use super::connection::INITIALIZE;
-use super::known::{self, Known, LISTS, Learning, List, list_of};
 use super::model::UNKNOWN_TOOL;
 use super::revision::{NEWEST, Revision};
 use super::role::call;
 use super::rules::PAGES_MAX;
+use super::server_knowledge::{self, LISTS, Learning, List, ServerKnowledge, list_of};
 use super::talk::Talk;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
@@ -51,7 +51,7 @@ pub const CAPABILITIES: [&str; 6] = ["tools", "resources", "prompts", "logging",
 
 /// Conversations that count the pages of lists with more than one.
 pub fn further(facts: &Facts) -> Vec<Plan> {
-    if let Some(offered) = Known::of(facts).offered() {
+    if let Some(offered) = ServerKnowledge::of(facts).offered() {
         let is_asked_for = facts.choices.contains_key("revision");
         let tried = Revision::ALL.iter().rev().filter(|revision| {
             !is_asked_for && **revision < NEWEST && (offered.is_empty() || offered.contains(revision))
@@ -63,7 +63,7 @@ pub fn further(facts: &Facts) -> Vec<Plan> {
         };
         return tried.map(asking).collect();
     }
-    let lists = Known::of(facts).uncounted();
+    let lists = ServerKnowledge::of(facts).uncounted();
     let count = |list: &&List| {
         let mut talk = Talk::opened(facts);
         checks::count_pages(&mut talk, list, PAGES_MAX + 1);
@@ -74,8 +74,8 @@ pub fn further(facts: &Facts) -> Vec<Plan> {
 
 /// Completes the facts from the answers to the probes.
 pub fn complete(facts: &mut Facts, probes: &[Transcript]) {
-    if Known::of(facts).revision_named().is_some() {
-        probes.iter().for_each(|probe| known::recount(&mut facts.learned, learned(probe)));
+    if ServerKnowledge::of(facts).revision_named().is_some() {
+        probes.iter().for_each(|probe| server_knowledge::recount(&mut facts.learned, learned(probe)));
     } else {
         let was_refused = !facts.learned.is_null();
         let offered = || probes.iter().filter(|_| !was_refused).find_map(offered);
@@ -85,12 +85,12 @@ pub fn complete(facts: &mut Facts, probes: &[Transcript]) {
             .find(|learned| !learned.is_null())
             .unwrap_or_else(|| offered().map_or(Value::Null, |offered| json!({ "offered": offered })));
     }
-    if Known::of(facts).revision_named().is_none() {
+    if ServerKnowledge::of(facts).revision_named().is_none() {
         return;
     }
     for name in CAPABILITIES {
         if !facts.features.contains_key(name) {
-            let is_declared = Known::of(facts).declares(name);
+            let is_declared = ServerKnowledge::of(facts).declares(name);
             facts.features.insert(name.to_owned(), Value::Bool(is_declared));
         }
     }
@@ -161,11 +161,11 @@ mod tests {
 
     use super::*;
     use peerproof_engine::data::clause::Side;
-    use peerproof_engine::data::transcript::{Bytes, Event, Kind};
+    use peerproof_engine::data::transcript::{Bytes, Event, EventKind};
 
     /// A probe that came to this output.
     fn probe(facts: &Facts, out: &str) -> Transcript {
-        let kind = Kind::Received { bytes: Bytes(format!("{out}\n").into_bytes()) };
+        let kind = EventKind::Received { bytes: Bytes(format!("{out}\n").into_bytes()) };
         Transcript {
             boundary: "mcp".to_owned(),
             check: "probe".to_owned(),

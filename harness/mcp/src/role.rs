@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::known::Known;
 use super::model::arguments::required;
 use super::revision::Revision;
+use super::server_knowledge::ServerKnowledge;
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::text::visible;
@@ -20,7 +20,7 @@ pub const ROLES: [&str; 8] = ["any", "echo", "sleep", "noargs", "log", "ask", "b
 
 /// Tools that may be called: read-only tools, and those that the configuration names.
 pub fn callable(facts: &Facts) -> Vec<&Value> {
-    let known = Known::of(facts);
+    let known = ServerKnowledge::of(facts);
     let setting = facts.features.get(CALL).and_then(Value::as_str).unwrap_or(CALLS[0]);
     let is_named = |name: &Value| facts.roles.values().any(|role| role["name"] == *name);
     let may_be = |tool: &&Value| match setting {
@@ -33,7 +33,7 @@ pub fn callable(facts: &Facts) -> Vec<&Value> {
 }
 
 /// True for a tool that declares itself read-only.
-pub fn reads(known: Known<'_>, tool: &Value) -> bool {
+pub fn reads(known: ServerKnowledge<'_>, tool: &Value) -> bool {
     known.revision() >= Some(Revision::R2025Mar)
         && tool.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true))
 }
@@ -65,7 +65,7 @@ const NAMES_MAX: usize = 20;
 
 /// Report lines about a server: its identity, the tools that are called, and those that are not.
 pub fn seen(facts: &Facts) -> Vec<String> {
-    let known = Known::of(facts);
+    let known = ServerKnowledge::of(facts);
     let Some(revision) = known.revision_named() else { return Vec::new() };
     let of_server = |name: &str| known.server().and_then(|server| server[name].as_str()).unwrap_or("?");
     let server = format!("server {} {}, revision {revision}", of_server("name"), of_server("version"));
@@ -91,7 +91,7 @@ pub fn seen(facts: &Facts) -> Vec<String> {
 
 /// Report lines about each tool: name, arguments, and read-only or not.
 pub fn inventory(facts: &Facts) -> Vec<String> {
-    let known = Known::of(facts);
+    let known = ServerKnowledge::of(facts);
     let line = |tool: &Value| {
         let required = required(tool);
         let members = tool.pointer("/inputSchema/properties").and_then(Value::as_object);

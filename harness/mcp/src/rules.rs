@@ -1,29 +1,29 @@
 //! Rules about a whole conversation: form of messages, results by method, and messages beside answers.
 
-mod beside;
 mod contents;
 mod lists;
 mod messages;
 mod opening;
+mod server_messages;
 mod tasks;
 mod tools;
 
 use std::collections::BTreeSet;
 
-use super::model::{Server, Unit};
+use super::model::{RequestPart, Server};
 use super::revision::{NEWEST, Revision};
-use peerproof_engine::contract::face::{Asked, Heard, Rule, Trace};
+use peerproof_engine::contract::face::{PlacedExpectation, Rule, SessionTrace, Trace};
 use peerproof_engine::data::clause::Clause;
 use peerproof_engine::data::finding::{Finding, Judgement, Repair};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::transcript::Transcript;
 
-use super::known::Known;
+use super::server_knowledge::ServerKnowledge;
 
-pub use beside::BESIDE_CALLS;
 pub use lists::PAGES_MAX;
 pub use messages::faulty_places;
+pub use server_messages::BESIDE_CALLS;
 
 /// All rules, in the order of their findings.
 pub const ALL: &[Rule<Server>] = &[
@@ -34,7 +34,7 @@ pub const ALL: &[Rule<Server>] = &[
     tools::judge,
     tasks::judge,
     contents::judge,
-    beside::judge,
+    server_messages::judge,
 ];
 
 /// Collects findings about the form of one value.
@@ -134,7 +134,10 @@ enum Need {
 }
 
 /// Results of a method in one session, each with its request.
-fn results<'a>(heard: &Heard<'a, Server>, method: &str) -> Vec<(&'a Asked<Server>, &'a Unit, &'a Json)> {
+fn results<'a>(
+    heard: &SessionTrace<'a, Server>,
+    method: &str,
+) -> Vec<(&'a PlacedExpectation<Server>, &'a RequestPart, &'a Json)> {
     let of_method = heard.answers().filter(|(_, unit, _)| unit.extra.method.as_deref() == Some(method));
     // A result that is not an object breaks the form of messages, and nothing else.
     let result = |message: &'a Json| message.get("result").filter(|result| result.as_object().is_some());
@@ -144,7 +147,7 @@ fn results<'a>(heard: &Heard<'a, Server>, method: &str) -> Vec<(&'a Asked<Server
 /// Revision of a session: that of its opening, else that of the probe.
 fn revision_of(trace: &Trace<'_, Server>, session: usize) -> Revision {
     let opened = trace.state.session(session).and_then(|session| session.revision);
-    opened.or_else(|| Known::of(&trace.transcript.facts).revision()).unwrap_or(NEWEST)
+    opened.or_else(|| ServerKnowledge::of(&trace.transcript.facts).revision()).unwrap_or(NEWEST)
 }
 
 /// Removes findings about clauses that the revision of the conversation lacks.
@@ -152,7 +155,8 @@ pub fn keep_those_of_revision(transcript: &Transcript, judgement: &mut Judgement
     if judgement.findings.is_empty() {
         return;
     }
-    let revision = spoken(transcript).or_else(|| Known::of(&transcript.facts).revision()).unwrap_or(NEWEST);
+    let revision =
+        spoken(transcript).or_else(|| ServerKnowledge::of(&transcript.facts).revision()).unwrap_or(NEWEST);
     let row = |finding: &Finding| {
         let rows: &'static [Clause] = super::boundary().clauses();
         rows.iter().find(|clause| clause.id == finding.clause)

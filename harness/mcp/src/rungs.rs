@@ -13,7 +13,7 @@ pub const RUNGS: &[(&str, Rung)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::data::clause::Stimulus;
+    use peerproof_engine::data::clause::StimulusValidity;
     use peerproof_engine::data::rung::Rungs;
 
     #[test]
@@ -21,7 +21,7 @@ mod tests {
         let (boundary, rungs) = (crate::boundary(), Rungs::new("mcp", RUNGS));
         for check in boundary.checks().iter().filter(|check| rungs.of_check(&check.id) == Rung::Ordinary) {
             let mut rows = boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
-            assert!(rows.any(|clause| clause.stimulus != Stimulus::Invalid), "{}", check.id);
+            assert!(rows.any(|clause| clause.stimulus != StimulusValidity::Invalid), "{}", check.id);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The face of a server: frames, answers, and rules about the whole conversation.
 
 use super::connection::{ANSWERS, INITIALIZE, OPENING};
-use super::known::Known;
 pub use super::model::Server;
-use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening, is_tool_error};
+use super::model::{
+    AllowedAnswer, Asking, NO_ERROR, RequestNotes, RequestPart, State, ends_opening, is_tool_error,
+};
 use super::rules;
-use peerproof_engine::contract::boundary::LivesOn;
+use super::server_knowledge::ServerKnowledge;
+use peerproof_engine::contract::boundary::SurvivalClause;
 use peerproof_engine::contract::face::{
-    Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus,
+    Aim, Face, Frame, Framing, Misfit, PlacedExpectation, Reading, Rule, SessionClauses, Stimulus,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::data::blame::Misconfigured;
@@ -19,9 +21,9 @@ use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::{Act, Plan};
-use peerproof_engine::data::transcript::{Event, Kind, Transcript, strict};
+use peerproof_engine::data::transcript::{Event, EventKind, Transcript, strict};
 use peerproof_json_rpc::frames::is_call;
-use peerproof_json_rpc::model::{What, allowed};
+use peerproof_json_rpc::model::{AnswerKind, allowed};
 
 /// Reason code of a line that is no JSON.
 const OTHER_OUTPUT: &str = "other_output";
@@ -45,12 +47,12 @@ const HALF_A_LINE: &str = "MCP-END-05";
 const SILENT: [&str; 2] = ["MCP-BAS-05", "MCP-CAN-02"];
 
 /// Clause: no input ends a server.
-pub const LIVES_ON: LivesOn = LivesOn {
+pub const LIVES_ON: SurvivalClause = SurvivalClause {
     clause: "MCP-BAS-12",
     reasons: &["crashed", "hung", "ended_early", "output_flood", "memory_flood"],
 };
 
-const MANNERS: Manners = Manners {
+const SESSION_CLAUSES: SessionClauses = SessionClauses {
     one_reply: "MCP-BAS-02",
     flushed: "MCP-BAS-02",
     protocol_only: PROTOCOL_ONLY,
@@ -64,16 +66,16 @@ const MANNERS: Manners = Manners {
 
 impl Face for Server {
     type Message = Json;
-    type Way = Way;
-    type Extra = More;
+    type Answer = AllowedAnswer;
+    type Notes = RequestNotes;
     type State = State;
 
     fn framing(&self, _command: &str) -> Option<Framing> {
         Some(Framing::Lines)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, transcript: &Transcript) -> State {
@@ -84,7 +86,7 @@ impl Face for Server {
         state.expect(stimulus)
     }
 
-    fn complete(&self, state: &mut State, _plan: &Plan, asked: &mut [Asked<Self>]) {
+    fn complete(&self, state: &mut State, _plan: &Plan, asked: &mut [PlacedExpectation<Self>]) {
         state.complete(asked);
     }
 
@@ -121,7 +123,7 @@ impl Face for Server {
         message.get("result").is_some() || message.get("error").is_some()
     }
 
-    fn fit(&self, unit: &Unit, way: &Way, came: &[&Json]) -> Result<(), Misfit> {
+    fn fit(&self, unit: &RequestPart, way: &AllowedAnswer, came: &[&Json]) -> Result<(), Misfit> {
         came.first().map_or(Ok(()), |message| way.fit(unit, message))
     }
 
@@ -138,13 +140,13 @@ impl Face for Server {
         true
     }
 
-    fn leaves_open(&self, unit: &Unit, _aim: Option<&Aim>, came: &[&Json]) -> Option<Untestable> {
+    fn leaves_open(&self, unit: &RequestPart, _aim: Option<&Aim>, came: &[&Json]) -> Option<Untestable> {
         let why = unit.extra.open_by_error?;
         let code = came.first()?.pointer("/error/code").and_then(Json::as_i64)?;
         Some(Untestable::new("answered_by_error", format!("{why} (error {code})")))
     }
 
-    fn phrase(&self, unit: &Unit, way: &Way) -> String {
+    fn phrase(&self, unit: &RequestPart, way: &AllowedAnswer) -> String {
         way.phrase(unit)
     }
 
@@ -152,7 +154,7 @@ impl Face for Server {
         message.to_text()
     }
 
-    fn may_repeat(&self, unit: &Unit) -> bool {
+    fn may_repeat(&self, unit: &RequestPart) -> bool {
         // An answer to a notification belongs to no other request.
         unit.must_be_silent() && !ends_opening(unit)
     }
@@ -167,8 +169,8 @@ impl Face for Server {
 }
 
 /// An answer without the parts that servers choose.
-pub fn compared(unit: &Unit, message: &Json) -> String {
-    let is_free = unit.ways().any(|(_, way)| way.rpc.what == What::Reply);
+pub fn compared(unit: &RequestPart, message: &Json) -> String {
+    let is_free = unit.allowed_answers().any(|(_, way)| way.rpc.what == AnswerKind::Reply);
     match (message.pointer("/error/code"), message.get("result")) {
         _ if is_free => "a reply".to_owned(),
         (Some(code), _) => format!("error {}", code.to_text()),
@@ -180,7 +182,7 @@ pub fn compared(unit: &Unit, message: &Json) -> String {
 
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
-    if Known::of(&transcript.facts).offered().is_some() {
+    if ServerKnowledge::of(&transcript.facts).offered().is_some() {
         let why = "the server refuses the requested revision";
         let untestable = Some(Untestable::new("revision_refused", why));
         return Judgement { untestable, ..Judgement::default() };
@@ -231,10 +233,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
             && finding.clause.0 != SILENT[1]
             && finding.got.parse::<Json>().is_ok_and(|came| came.get("id").and_then(allowed::key).is_some());
         if is_of_request && finding.repair == Some(Repair::Drop) {
-            (finding.clause, finding.reason) = (MANNERS.one_reply.into(), "extra_reply".to_owned());
+            (finding.clause, finding.reason) = (SESSION_CLAUSES.one_reply.into(), "extra_reply".to_owned());
         }
         if is_extra && (finding.reason == "extra_reply" || finding.reason == CANARY_FAILED) {
-            (finding.clause, finding.reason) = (MANNERS.one_reply.into(), "extra_reply".to_owned());
+            (finding.clause, finding.reason) = (SESSION_CLAUSES.one_reply.into(), "extra_reply".to_owned());
         }
         if finding.reason == "does_not_end" {
             "the server ends in time".clone_into(&mut finding.expected);
@@ -257,11 +259,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 /// True where something else than messages came behind the step of a missing answer, which is in it then.
 fn is_answered_oddly(transcript: &Transcript, finding: &Finding) -> bool {
     let is_last = |step: usize| finding.step.is_none_or(|missing| step == missing);
-    let sent = |kind: &Kind| matches!(kind, Kind::Sent { step, .. } if is_last(*step));
+    let sent = |kind: &EventKind| matches!(kind, EventKind::Sent { step, .. } if is_last(*step));
     let Some(at) = transcript.events.iter().rposition(|event| sent(&event.kind)) else { return false };
     let session = transcript.events[at].session;
     let behind = transcript.events[at + 1..].iter().filter(|event| event.session == session);
-    let behind = behind.take_while(|event| !matches!(event.kind, Kind::Sent { .. }));
+    let behind = behind.take_while(|event| !matches!(event.kind, EventKind::Sent { .. }));
     !are_texts(&received(behind))
 }
 
@@ -277,14 +279,14 @@ fn choice_of(finding: &Finding) -> Option<ChoiceSeen> {
 
 /// Output before the end of input.
 fn heard_before_end(transcript: &Transcript) -> String {
-    let before = transcript.of(0).take_while(|event| event.kind != Kind::StdinClosed);
+    let before = transcript.of(0).take_while(|event| event.kind != EventKind::StdinClosed);
     String::from_utf8_lossy(&received(before)).into_owned()
 }
 
 /// Bytes that events brought.
 fn received<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<u8> {
     let bytes = events.filter_map(|event| match &event.kind {
-        Kind::Received { bytes } => Some(bytes.0.as_slice()),
+        EventKind::Received { bytes } => Some(bytes.0.as_slice()),
         _ => None,
     });
     bytes.collect::<Vec<_>>().concat()
@@ -306,7 +308,7 @@ fn is_stateless(transcript: &Transcript) -> bool {
 /// Clause of the last step that wrote something.
 fn last_aim(transcript: &Transcript) -> Option<ClauseId> {
     let sent = transcript.events.iter().rev().find_map(|event| match event.kind {
-        Kind::Sent { step, .. } => Some(step),
+        EventKind::Sent { step, .. } => Some(step),
         _ => None,
     });
     Some(Aim::of(transcript.plan.steps.get(sent?)?)?.clause)
@@ -365,17 +367,17 @@ mod tests {
         let mut events = Vec::new();
         for (step, planned) in plan.steps.iter().enumerate() {
             match &planned.act {
-                Act::Send { payload, .. } => events.push(Kind::Sent { step, payload: payload.clone() }),
-                _ => events.push(Kind::StdinClosed),
+                Act::Send { payload, .. } => events.push(EventKind::Sent { step, payload: payload.clone() }),
+                _ => events.push(EventKind::StdinClosed),
             }
             if let Some(lines) = answers.get(step).filter(|lines| !lines.is_empty()) {
-                events.push(Kind::Received { bytes: Bytes(format!("{lines}\n").into_bytes()) });
+                events.push(EventKind::Received { bytes: Bytes(format!("{lines}\n").into_bytes()) });
             }
         }
         let transcript = Transcript {
             boundary: "mcp".to_owned(),
             check: "by-hand".to_owned(),
-            facts: Arc::new(crate::usual::facts(Side::Provider)),
+            facts: Arc::new(crate::full_facts::facts(Side::Provider)),
             plan: Arc::new(plan),
             timeout_scale: 1.0,
             events: events.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
@@ -385,7 +387,7 @@ mod tests {
     }
 
     fn talk(add: impl FnOnce(&mut Talk<'_>)) -> Plan {
-        let facts = crate::usual::facts(Side::Provider);
+        let facts = crate::full_facts::facts(Side::Provider);
         let mut talk = Talk::opened(&facts);
         add(&mut talk);
         talk.plan()

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::config;
 use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING, PING};
-use super::known::Known;
 use super::model;
+use super::server_knowledge::ServerKnowledge;
 use peerproof_engine::contract::face::Aim;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::CANARY_FAILED;
@@ -62,7 +62,7 @@ impl<'a> Talk<'a> {
         }
         let steps = talk.plan.steps.len();
         talk.note(OPENING, json!(steps));
-        if Known::of(facts).answers_initialized() {
+        if ServerKnowledge::of(facts).answers_initialized() {
             // The answer to the opening must come before the first request.
             talk.canary().last(|step| step.setup = true);
         }

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::known::Known;
 use super::model::arguments::required;
 use super::role::{ROLES, call, reads, role};
 use super::sample;
+use super::server_knowledge::ServerKnowledge;
 use super::talk::Talk;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::Plan;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 use peerproof_engine::drive::peer::fill_template;
 use peerproof_json_rpc::frames;
 
@@ -65,7 +65,7 @@ fn calls(name: &str, role: &Value) -> Vec<Value> {
 }
 
 /// Describes the difference between the tool and its role. `None` if it plays the role.
-pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
+pub fn role_fault(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
     let role = role(facts, name)?;
     let messages = frames::messages(&trial.stdout(0), 1_000);
     let id = |message: &Json| message.get("id").and_then(Json::as_u64).filter(|id| (2..IDS_MAX).contains(id));
@@ -128,17 +128,17 @@ pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String>
 fn duration_ms(trial: &Transcript) -> Option<u64> {
     let call = trial.plan.steps.len().checked_sub(2)?;
     let sent = |at: usize| {
-        trial.events.iter().position(|event| matches!(event.kind, Kind::Sent { step, .. } if step == at))
+        trial.events.iter().position(|event| matches!(event.kind, EventKind::Sent { step, .. } if step == at))
     };
     let (from, to) = (sent(call)?, sent(call + 1)?);
     let came =
-        trial.events[from..to].iter().rev().find(|event| matches!(event.kind, Kind::Received { .. }))?;
+        trial.events[from..to].iter().rev().find(|event| matches!(event.kind, EventKind::Received { .. }))?;
     Some(came.at_us.saturating_sub(trial.events[from].at_us) / 1_000)
 }
 
 /// Roles that read-only tools may play, the likeliest first. A trial shows which of them are played.
 pub fn candidates(facts: &Facts) -> Vec<(&'static str, Value)> {
-    let known = Known::of(facts);
+    let known = ServerKnowledge::of(facts);
     let (mut found, mut rare) = (Vec::new(), Vec::new());
     for tool in known.tools().iter().filter(|tool| reads(known, tool)) {
         let Some(arguments) = sample::valid(tool, false) else { continue };

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use peerproof_engine::drive::load;
+use peerproof_engine::drive::slowdown;
 
 use crate::table;
 
@@ -28,8 +28,8 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
     if args.get(1).is_some_and(|first| first == peerproof_engine::run::bench::echo::ECHO_ARGUMENT) {
         return Some(peerproof_engine::run::bench::echo::main(args.get(2)?.to_str()?));
     }
-    if args.get(1).is_some_and(|first| first == load::LOAD_ARGUMENT) {
-        return Some(load::keep_busy());
+    if args.get(1).is_some_and(|first| first == slowdown::LOAD_ARGUMENT) {
+        return Some(slowdown::keep_busy());
     }
     if args.get(1).is_some_and(|first| first == probe::PROBE_ARGUMENT) {
         return Some(probe::main());
@@ -56,7 +56,7 @@ fn reference_peer(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsSt
         .into_iter()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let env: Vec<_> = env.collect();
-    Some(load::paced(rest, peerproof_played::reply_late_over_http, |args| {
+    Some(slowdown::paced(rest, peerproof_played::reply_late_over_http, |args| {
         table::played(boundary).run_reference(args, &env)
     }))
 }

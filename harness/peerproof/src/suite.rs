@@ -42,9 +42,9 @@ use peerproof_engine::drive::machine::Machine;
 use peerproof_engine::drive::peer::{MakeMachine, Peer};
 use peerproof_engine::drive::scratch;
 use peerproof_engine::drive::transport::child::guardian;
-use peerproof_engine::run::expectation::{Expectations, Why};
+use peerproof_engine::run::expectation::{Expectations, StaleReason};
 use peerproof_engine::run::reproducer::{Explain, explain_failures};
-use peerproof_engine::run::runner::{self, Failure, Options, Outcome, Surroundings};
+use peerproof_engine::run::runner::{self, CheckOutcome, Failure, Options, Surroundings};
 use peerproof_engine::run::verdict::Verdict;
 
 /// Exit status of a test binary with failed tests.
@@ -439,7 +439,7 @@ impl Shared {
     }
 
     /// Text about an outcome that is not a pass, with its conversation and the command that replays it.
-    fn told(&self, mut outcome: Outcome) -> String {
+    fn told(&self, mut outcome: CheckOutcome) -> String {
         let Some(scratch) = self.scratch() else { return String::new() };
         let around = self.around(&scratch);
         let out_dir = self.actor_exe.program.with_extension("peerproof-out");
@@ -477,7 +477,7 @@ impl Shared {
         Surroundings { actor_exe: &self.actor_exe, scratch, interrupted: &self.interrupted }
     }
 
-    fn outcome(&self, check: &'static Check) -> Option<Outcome> {
+    fn outcome(&self, check: &'static Check) -> Option<CheckOutcome> {
         let scratch = self.scratch()?;
         let outcome = Mutex::new(None);
         runner::run(&self.peer, &[check], &self.options, self.around(&scratch), &|done| {
@@ -493,7 +493,7 @@ impl Shared {
         let mut stale = self.expectations.stale(std::slice::from_ref(&outcome.result), known, today);
         // Other tests report entries that are not about this check.
         stale.retain(
-            |stale| matches!(&stale.why, Why::Passes(id) | Why::FailsOtherwise(id, _) if *id == check.id),
+            |stale| matches!(&stale.why, StaleReason::Passes(id) | StaleReason::FailsOtherwise(id, _) if *id == check.id),
         );
         if let Some(stale) = stale.first() {
             return Err(format!("{DEFAULT_EXPECTATIONS}: {stale}").into());

@@ -331,7 +331,7 @@ fn only_reports_print() {
         "harness/peerproof/src/report",
         "harness/engine/src/drive/fixture/",
         "harness/engine/src/drive/transport/child/shim.rs",
-        "harness/engine/src/drive/load.rs",
+        "harness/engine/src/drive/slowdown.rs",
         "harness/engine/src/run/runner/probe.rs",
         // Sources of tools.
         "harness/run_queue/src/genesis/kit.rs",
@@ -349,7 +349,7 @@ fn what_is_written_is_private() {
         "harness/engine/src/drive/fixture",
         "harness/engine/src/drive/lab",
         "harness/engine/src/run/bench/",
-        "harness/engine/src/drive/load.rs",
+        "harness/engine/src/drive/slowdown.rs",
         "harness/engine/src/drive/transport/child/tests.rs",
         "harness/engine/src/run/runner/confirm/tests.rs",
         "harness/peerproof/src/table/tests/",

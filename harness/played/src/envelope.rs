@@ -11,8 +11,8 @@ use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::machine::Machine;
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
 use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 use peerproof_envelope::face::COMMAND;
 

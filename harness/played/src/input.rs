@@ -87,9 +87,9 @@ impl Choice {
 
 /// List; at most `MAX` items if drawn.
 #[derive(Clone, Debug)]
-pub struct Few<T, const MAX: usize>(pub Vec<T>);
+pub struct ShortList<T, const MAX: usize>(pub Vec<T>);
 
-impl<T, const MAX: usize> Deref for Few<T, MAX> {
+impl<T, const MAX: usize> Deref for ShortList<T, MAX> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -130,8 +130,8 @@ pub enum Value {
     Whole(i16),
     Number(Choice),
     Text(Text),
-    Array(Few<Value, 4>),
-    Object(Few<(Text, Value), 4>),
+    Array(ShortList<Value, 4>),
+    Object(ShortList<(Text, Value), 4>),
 }
 
 impl Value {
@@ -229,7 +229,7 @@ pub enum Line<T> {
     /// Message with one change.
     Near(T, Edit),
     /// Raw bytes; line feeds are left out.
-    Bytes(Few<u8, 64>),
+    Bytes(ShortList<u8, 64>),
 }
 
 impl<T> Line<T> {
@@ -276,14 +276,14 @@ pub struct Conversation<T> {
     /// Division of each line.
     pub pieces: Pieces,
     /// Steps in order.
-    pub steps: Few<T, 200>,
+    pub steps: ShortList<T, 200>,
 }
 
 impl<T> Conversation<Line<T>> {
     /// Recorded conversation: the first lines of `data`, unchanged.
     pub fn of(data: &[u8]) -> Self {
         let lines = data.split(|byte| *byte == b'\n').take(LINES_MAX);
-        let steps = Few(lines.map(|line| Line::Bytes(Few(line.to_vec()))).collect());
+        let steps = ShortList(lines.map(|line| Line::Bytes(ShortList(line.to_vec()))).collect());
         Self { pieces: Pieces::Whole, steps }
     }
 }
@@ -296,9 +296,9 @@ mod drawn {
     use arbitrary::{Arbitrary, Result, Unstructured};
     use peerproof_engine::data::rng::Rng;
 
-    use super::Few;
+    use super::ShortList;
 
-    impl<'a, T: Arbitrary<'a>, const MAX: usize> Arbitrary<'a> for Few<T, MAX> {
+    impl<'a, T: Arbitrary<'a>, const MAX: usize> Arbitrary<'a> for ShortList<T, MAX> {
         fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
             let mut items = Vec::new();
             // Prefers long lists and lets nested values end.
@@ -306,7 +306,7 @@ mod drawn {
                 let Ok(item) = T::arbitrary(bytes) else { break };
                 items.push(item);
             }
-            Ok(Few(items))
+            Ok(ShortList(items))
         }
     }
 

@@ -2,7 +2,7 @@
 
 use peerproof_reference::machine as reference;
 
-use peerproof_engine::drive::machine::{Action, Event, Fetched, Machine, Millis};
+use peerproof_engine::drive::machine::{Action, Fetched, Machine, MachineEvent, Millis};
 
 /// Wraps a reference machine as a machine of the engine.
 pub fn inside(machine: impl reference::Machine + 'static) -> Box<dyn Machine> {
@@ -27,7 +27,7 @@ impl<M: reference::Machine> Machine for Inside<M> {
         self.pass_on(actions);
     }
 
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         self.machine.handle(told(event), now, &mut self.asked);
         self.pass_on(actions);
     }
@@ -37,17 +37,19 @@ impl<M: reference::Machine> Machine for Inside<M> {
     }
 }
 
-fn told(event: Event<'_>) -> reference::Event<'_> {
+fn told(event: MachineEvent<'_>) -> reference::Event<'_> {
     match event {
-        Event::Stdin(bytes) => reference::Event::Stdin(bytes),
-        Event::StdinEof => reference::Event::StdinEof,
-        Event::Terminate => reference::Event::Terminate,
-        Event::Wake => reference::Event::Wake,
-        Event::Fetched(reply) => {
+        MachineEvent::Stdin(bytes) => reference::Event::Stdin(bytes),
+        MachineEvent::StdinEof => reference::Event::StdinEof,
+        MachineEvent::Terminate => reference::Event::Terminate,
+        MachineEvent::Wake => reference::Event::Wake,
+        MachineEvent::Fetched(reply) => {
             let reply_of = |Fetched { status, location, body }| reference::Fetched { status, location, body };
             reference::Event::Fetched(reply.map(reply_of).map_err(reference::FetchError))
         }
-        Event::SpawnFailed(why) => reference::Event::ChildSpawnFailed(reference::SpawnFailure::Other(why)),
+        MachineEvent::SpawnFailed(why) => {
+            reference::Event::ChildSpawnFailed(reference::SpawnFailure::Other(why))
+        }
     }
 }
 

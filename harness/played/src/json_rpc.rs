@@ -11,11 +11,11 @@ use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::drive::machine::Machine;
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
 use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
+use peerproof_json_rpc::full_facts;
 use peerproof_json_rpc::role::{ROLES, reference_role};
-use peerproof_json_rpc::usual;
 
 pub mod client;
 pub mod properties;
@@ -75,7 +75,7 @@ fn is_featured(reference: &Reference) -> bool {
 
 /// Facts from a configuration file for one of the reference servers.
 pub fn facts_of(reference: &Reference) -> Facts {
-    let mut facts = usual::facts(reference.side);
+    let mut facts = full_facts::facts(reference.side);
     facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
     if is_featured(reference) {
         facts.features.insert("auth".to_owned(), json!({ "key": FEATURED[1], "key_id": FEATURED[3] }));

@@ -1,7 +1,7 @@
 //! Reference peers for the engine: machines in this process, and programs that this binary plays.
 //!
 //! One file per boundary; shared parts are here. The engine uses them through
-//! [`Played`](peerproof_engine::drive::played::Played).
+//! [`Played`](peerproof_engine::drive::reference_peers::Played).
 
 pub mod arguments;
 pub mod envelope;

@@ -11,11 +11,11 @@ use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Vars;
 use peerproof_engine::data::plan::{Act, Plan};
-use peerproof_engine::drive::machine::{Action, Event, Machine};
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::machine::{Action, Machine, MachineEvent};
 use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_mcp::role::{CALL, ROLES};
-use peerproof_mcp::{known, probe, usual};
+use peerproof_mcp::{full_facts, probe, server_knowledge};
 
 pub mod properties;
 
@@ -60,7 +60,7 @@ impl Played for Mcp {
 
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
         // Each role has everything that a check needs, or is absent.
-        usual::facts(Side::Provider)
+        full_facts::facts(Side::Provider)
             .roles
             .keys()
             .filter_map(|name| ROLES.iter().find(|role| *role == name))
@@ -96,7 +96,7 @@ impl Played for Mcp {
 
 /// Facts about a reference server with these arguments, from its probes.
 pub fn facts_of(args: &[String]) -> Facts {
-    let mut facts = usual::facts(Side::Provider);
+    let mut facts = full_facts::facts(Side::Provider);
     facts.learned = Value::Null;
     for name in probe::CAPABILITIES {
         facts.features.remove(name);
@@ -106,7 +106,7 @@ pub fn facts_of(args: &[String]) -> Facts {
         facts.learned = asked(plan);
     }
     for plan in probe::further(&facts) {
-        known::recount(&mut facts.learned, asked(plan));
+        server_knowledge::recount(&mut facts.learned, asked(plan));
     }
     probe::complete(&mut facts, &[]);
     facts
@@ -121,7 +121,7 @@ fn learned(mut machine: Box<dyn Machine>, plan: Plan) -> Value {
         let Act::Send { payload, .. } = &step.act else { continue };
         let Ok(bytes) = payload.expand(&vars) else { break };
         requests.extend(serde_json::from_slice::<Value>(&bytes).ok());
-        machine.handle(Event::Stdin(&bytes), 0, &mut actions);
+        machine.handle(MachineEvent::Stdin(&bytes), 0, &mut actions);
         let mut said = Vec::new();
         for action in actions.drain(..) {
             if let Action::Stdout(bytes) = action {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_usual_server_is_the_reference() {
-        let usual = usual::facts(Side::Provider);
+        let usual = full_facts::facts(Side::Provider);
         let own = facts_of(&["server".to_owned()]);
         assert_eq!(usual.learned, own.learned, "corpora/mcp/usual.json: {}", own.learned);
         assert_eq!(usual, own);

@@ -9,10 +9,10 @@ use super::presented::wrap_as;
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::machine::Machine;
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
 use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_policy_driver::request::Request;
-use peerproof_policy_driver::{BRIDGE, DRIVER, SELECTOR, usual};
+use peerproof_policy_driver::{BRIDGE, DRIVER, SELECTOR, full_facts};
 
 pub mod properties;
 
@@ -92,7 +92,7 @@ pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
         let payload: Value = serde_json::from_str(&request.text()).unwrap_or_default();
         json!({ "payload": payload })
     };
-    let absent = usual::payloads().map(|(role, _)| (role, Value::Null));
+    let absent = full_facts::payloads().map(|(role, _)| (role, Value::Null));
     let inputless = [
         ("pick", role(Request::plain().inputs("{}"))),
         ("pick", role(Request::plain().without("inputs"))),
@@ -127,8 +127,8 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
             (Some(mutant), args) => io::policy_driver::run_bridge_mutant(&mutant, &args, &variable),
         }),
         SELECT => split_mutant(args, selector::find).map(|split| match split {
-            (None, args) => io::policy_select::run_policy_select(&args, env, &OWN_SHIM, &wrap),
-            (Some(mutant), args) => io::policy_select::run_mutant(&mutant, &args, env, &OWN_SHIM),
+            (None, args) => io::policy_selector::run_policy_select(&args, env, &OWN_SHIM, &wrap),
+            (Some(mutant), args) => io::policy_selector::run_mutant(&mutant, &args, env, &OWN_SHIM),
         }),
         SHIM => Ok(io::policy_exec::run_policy_exec(args)),
         other => {
@@ -157,7 +157,7 @@ pub fn takes(side: Side, extra: &[String]) -> bool {
             let payload = ["payload".to_owned()];
             io::policy_driver::parse(&[extra, &payload].concat()).is_ok()
         }
-        Side::Consumer => io::policy_select::parse(extra, &[]).is_ok(),
+        Side::Consumer => io::policy_selector::parse(extra, &[]).is_ok(),
     }
 }
 

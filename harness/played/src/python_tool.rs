@@ -11,8 +11,8 @@ use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::drive::machine::Machine;
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
 use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_python_tool::face::COMMAND;
 use peerproof_python_tool::roles::{ROLES, usual_entry};
 
@@ -42,7 +42,7 @@ impl Played for PythonTool {
     }
 
     fn facts_of(&self, reference: &Reference) -> Facts {
-        let mut facts = self.boundary().usual_facts(reference.side);
+        let mut facts = self.boundary().full_facts(reference.side);
         let lacking = io::python_tool::lacking();
         facts.features.retain(|name, _| !lacking.contains(&name.as_str()));
         facts

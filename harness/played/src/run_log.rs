@@ -10,7 +10,7 @@ use super::arguments::{ArgumentError, correct, refuse, run_with_fault, split_mut
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::machine::Machine;
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_run_log::{REPLAYER, RUNNER};
 
 pub mod properties;

@@ -16,7 +16,7 @@ use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::drive::machine::Machine;
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_run_queue::config::{ATTEMPTS, POLL_MS, RECOVER_MS, RETRY_MS};
 use peerproof_run_queue::{ENQUEUE, ONCE, SERVE, WORKER};
 
@@ -77,7 +77,7 @@ impl Played for RunQueue {
     }
 
     fn facts_of(&self, reference: &Reference) -> Facts {
-        let mut facts = self.boundary().usual_facts(reference.side);
+        let mut facts = self.boundary().full_facts(reference.side);
         facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
         let mut limits = vec![(POLL_MS, 250), (RECOVER_MS, 1_000)];
         // Without a runner it does not see a program fail, and never retries.

@@ -13,8 +13,8 @@ use super::presented::wrap_as;
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::machine::Machine;
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
 use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_toolhost::role::{ROLES, reference_aid};
 
 pub mod properties;
@@ -121,13 +121,13 @@ fn run_dispatcher(args: &[String], env: &[(String, String)]) -> i32 {
 fn run_any_dispatcher(args: &[String], env: &[(String, String)]) -> Result<i32, Box<dyn Error>> {
     let (how, args) = split_presentation(args)?;
     let (mutant, args) = split_mutant(&args, dispatcher::mutants::find_mutant)?;
-    let config = io::dispatch::parse(&args, &variable(env))?;
+    let config = io::dispatcher::parse(&args, &variable(env))?;
     let machine = match mutant {
         Some(mutant) => mutant.machine(config),
         None => Box::new(Dispatcher::new(config)),
     };
     let mut machine = wrap_as(machine, how);
-    Ok(io::dispatch::run_machine(&mut *machine).unwrap_or(70))
+    Ok(io::dispatcher::run_machine(&mut *machine).unwrap_or(70))
 }
 
 /// Machine of the reference toolhost, of one without a feature, or of a mutant. The dispatcher needs real processes.
@@ -150,7 +150,7 @@ pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Mach
 /// True if the reference of this side understands these further arguments.
 pub fn takes(side: Side, extra: &[String]) -> bool {
     let understands = |args: &[String]| match args.split_first() {
-        Some((first, args)) if first == "--dispatch" => io::dispatch::parse(args, &|_| None).is_ok(),
+        Some((first, args)) if first == "--dispatch" => io::dispatcher::parse(args, &|_| None).is_ok(),
         _ => machine(args, &[]).is_some(),
     };
     let own = commands().into_iter().find(|reference| reference.side == side);

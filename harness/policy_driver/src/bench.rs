@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::block;
 use super::request::{Entry, FALLBACK_ONLY, POLICY_ONLY, Request, sids};
 use super::{DRIVER, SELECTOR};
-use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::contract::boundary::workload::{ReplyVerifier, Shape, Workload};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
@@ -85,7 +85,7 @@ fn large(mode: &str) -> Request {
 
 fn decisions(name: &str, meaning: &str, requests: Vec<Request>) -> Workload {
     let menus = menus(&requests);
-    let judge: Judge = Arc::new(move |variant, reply| {
+    let judge: ReplyVerifier = Arc::new(move |variant, reply| {
         let block = block::parse(reply).map_err(|fault| format!("no valid block: {fault}"))?;
         in_menu(block.sid.as_deref(), &menus, variant)
     });
@@ -116,7 +116,7 @@ fn requests(
 ) -> Workload {
     let requests = make(mode);
     let menus = menus(&requests);
-    let judge: Judge = Arc::new(move |variant, reply| {
+    let judge: ReplyVerifier = Arc::new(move |variant, reply| {
         let decoded = json::decode(reply, &DecodeLimits::default())
             .map_err(|error| format!("the Selection is not JSON ({error})"))?;
         match decoded.value.get("kind").and_then(Json::as_str) {
@@ -166,18 +166,18 @@ fn in_menu(sid: Option<&str>, menus: &[Vec<String>], variant: usize) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::super::usual;
+    use super::super::full_facts;
     use super::*;
 
     #[test]
     fn variants_have_one_length_and_answers_are_told_apart() {
         for side in [Side::Provider, Side::Consumer] {
-            for workload in workloads(&usual::facts(side)).unwrap() {
+            for workload in workloads(&full_facts::facts(side)).unwrap() {
                 let bytes = workload.request_bytes();
                 assert!(workload.requests.iter().all(|request| request.len() == bytes), "{}", workload.name);
             }
         }
-        let driver = &workloads(&usual::facts(Side::Provider)).unwrap()[0];
+        let driver = &workloads(&full_facts::facts(Side::Provider)).unwrap()[0];
         assert!((driver.judge)(0, b"<PICK><SID0011><END>").is_ok());
         assert!((driver.judge)(1, b"<PICK><SID0011><END>").is_err());
         assert!((driver.judge)(0, b"<NOOP><END>").is_ok());

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::SELECTOR;
 use super::request::Request;
-use super::select::expect::Expect;
-use super::select::talk::{Talk, prints};
+use super::selector::expect::Expect;
+use super::selector::talk::{Talk, prints};
 use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::case::{self, Case, Loaded, Recipe};
 use peerproof_engine::data::check::{Check, Untestable};

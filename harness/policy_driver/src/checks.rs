@@ -4,16 +4,16 @@ use peerproof_engine::data::check::Check;
 
 mod bridge;
 mod driver;
-mod select;
+mod selector;
 
 /// Every check, in the order in which they run.
 pub fn all() -> Vec<Check> {
-    [driver::checks(), bridge::checks(), select::checks()].into_iter().flatten().collect()
+    [driver::checks(), bridge::checks(), selector::checks()].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::usual;
+    use super::super::full_facts;
     use super::*;
     use peerproof_engine::data::clause::Side;
     use peerproof_engine::data::rng::Rng;
@@ -24,7 +24,7 @@ mod tests {
             let side = if check.command == super::super::SELECTOR { Side::Consumer } else { Side::Provider };
             let mut rng = Rng::new(1).fork(&check.id);
             // A check that cannot run on this machine has no steps.
-            let Ok(plan) = (check.planner)(&usual::facts(side), &mut rng) else { continue };
+            let Ok(plan) = (check.planner)(&full_facts::facts(side), &mut rng) else { continue };
             // The model derives the expectation of a generated conversation.
             for step in plan.steps.iter().filter(|step| step.canary && !plan.by_model) {
                 let all = step.expect.as_array().cloned().unwrap_or_else(|| vec![step.expect.clone()]);
@@ -40,11 +40,11 @@ mod tests {
     /// A selector may require the usual extension of a script, so every script that must run has one.
     #[test]
     fn scripts_that_are_to_run_have_an_extension() {
-        use super::super::select::talk::COMMAND;
+        use super::super::selector::talk::COMMAND;
         let mut seen = 0;
         for check in all().into_iter().filter(|check| check.command == super::super::SELECTOR) {
             let mut rng = Rng::new(1).fork(&check.id);
-            let Ok(plan) = (check.planner)(&usual::facts(Side::Consumer), &mut rng) else { continue };
+            let Ok(plan) = (check.planner)(&full_facts::facts(Side::Consumer), &mut rng) else { continue };
             for (number, session) in plan.sessions.iter().enumerate() {
                 let runs = |step: &peerproof_engine::data::plan::Step| {
                     step.session == number && step.expect["starts"]["count"].as_u64().unwrap_or(0) > 0

@@ -4,7 +4,7 @@ use serde::Deserialize as _;
 
 use super::block;
 use super::driver::expect::Expect;
-use peerproof_engine::contract::boundary::Exchange;
+use peerproof_engine::contract::boundary::NormalizedExchange;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::payload::{Vars, shorten};
 use peerproof_engine::data::plan::Fixture;
@@ -14,16 +14,19 @@ use peerproof_engine::data::transcript::{Exit, Transcript};
 const CHARS_MAX: usize = 240;
 
 /// Exchanges of all sessions, in the order of the requests.
-pub fn of(transcript: &Transcript) -> Vec<Exchange> {
+pub fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
     match transcript.facts.side {
         Side::Provider => {
             transcript.plan.steps.iter().filter_map(|step| decision(transcript, step)).collect()
         }
-        Side::Consumer => super::select::compared(transcript),
+        Side::Consumer => super::selector::compared(transcript),
     }
 }
 
-fn decision(transcript: &Transcript, step: &peerproof_engine::data::plan::Step) -> Option<Exchange> {
+fn decision(
+    transcript: &Transcript,
+    step: &peerproof_engine::data::plan::Step,
+) -> Option<NormalizedExchange> {
     let expect = Expect::deserialize(&step.expect).ok()?;
     let content = transcript.plan.fixtures.iter().find_map(|fixture| match fixture {
         Fixture::File { name, content, .. } if *name == expect.payload => content.expand(&Vars::new()).ok(),
@@ -36,7 +39,7 @@ fn decision(transcript: &Transcript, step: &peerproof_engine::data::plan::Step) 
         (Some(_), _) => "a failure".to_owned(),
         (None, _) => "no Selection in time".to_owned(),
     };
-    Some(Exchange {
+    Some(NormalizedExchange {
         sent: shorten(&String::from_utf8_lossy(&content), CHARS_MAX).into_owned(),
         came,
         clause: expect.clause.0.clone(),

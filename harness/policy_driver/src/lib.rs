@@ -2,12 +2,14 @@
 //! starts it and tolerates its failures.
 //!
 //! Provider: a driver reads a payload from a file and prints one block ([`driver`]). Consumer: a selector reads
-//! requests, one per line, starts the drivers that the harness plays, and prints Selections ([`select`]).
+//! requests, one per line, starts the drivers that the harness plays, and prints Selections ([`selector`]).
 
 use std::sync::OnceLock;
 
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
+use peerproof_engine::contract::boundary::{
+    Boundary, ConfigKey, ConstantPeer, Isolation, NormalizedExchange, SurvivalClause,
+};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
 use peerproof_engine::data::clause::{self, Clause, Side};
@@ -26,12 +28,12 @@ pub mod choice;
 pub mod config;
 pub mod driver;
 pub mod exchanges;
+pub mod full_facts;
 pub mod generate;
 mod redundant;
 pub mod request;
 mod rungs;
-pub mod select;
-pub mod usual;
+pub mod selector;
 
 /// Command of a driver.
 pub const DRIVER: &str = "command";
@@ -98,27 +100,27 @@ impl Boundary for PolicyDriver {
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match transcript.facts.side {
             Side::Provider => strict::expectations::<driver::expect::Expect>(&transcript.plan),
-            Side::Consumer => strict::expectations::<select::expect::Expect>(&transcript.plan),
+            Side::Consumer => strict::expectations::<selector::expect::Expect>(&transcript.plan),
         }
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
         match transcript.facts.side {
             Side::Provider => driver::oracle::judge(transcript),
-            Side::Consumer => select::oracle::judge(transcript),
+            Side::Consumer => selector::oracle::judge(transcript),
         }
     }
 
     fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
         match transcript.facts.side {
             Side::Provider => driver::oracle::judge_by_model(transcript),
-            Side::Consumer => select::oracle::judge_by_model(transcript),
+            Side::Consumer => selector::oracle::judge_by_model(transcript),
         }
     }
 
-    fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
+    fn lives_on(&self, command: &str, should: &str) -> Option<SurvivalClause> {
         // To serve the lines after an over-long one is only a SHOULD.
-        (command == SELECTOR && should != "PD-SEL-08").then_some(LivesOn::by("PD-SEL-01"))
+        (command == SELECTOR && should != "PD-SEL-08").then_some(SurvivalClause::by("PD-SEL-01"))
     }
 
     fn variables(&self) -> &'static [&'static str] {
@@ -131,7 +133,7 @@ impl Boundary for PolicyDriver {
     }
 
     fn isolation(&self, facts: &Facts, _number: u64) -> Option<Isolation> {
-        let canary = select::talk::Talk::new().internal_canary("PD-SEL-01").plan().steps.pop()?;
+        let canary = selector::talk::Talk::new().internal_canary("PD-SEL-01").plan().steps.pop()?;
         let pipelined = &["PD-SEL-13", "PD-SEL-03"];
         (facts.side == Side::Consumer).then_some(Isolation { pipelined, canary })
     }
@@ -145,7 +147,7 @@ impl Boundary for PolicyDriver {
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {
         match facts.side {
-            Side::Consumer => vec![select::probe::plan()],
+            Side::Consumer => vec![selector::probe::plan()],
             Side::Provider => driver::probe::plan(facts).into_iter().collect(),
         }
     }
@@ -153,7 +155,7 @@ impl Boundary for PolicyDriver {
     fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
         if !features_given {
             facts.features.insert("patches".to_owned(), true.into());
-            if facts.side == Side::Consumer && probes.iter().any(select::probe::shows_merged_inputs) {
+            if facts.side == Side::Consumer && probes.iter().any(selector::probe::shows_merged_inputs) {
                 facts.features.insert("merged_inputs".to_owned(), true.into());
             }
         }
@@ -168,18 +170,18 @@ impl Boundary for PolicyDriver {
         Some(driver::trial::plans(facts))
     }
 
-    fn misplays(&self, _facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
-        driver::trial::misplays(role, trial)
+    fn role_fault(&self, _facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
+        driver::trial::role_fault(role, trial)
     }
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
         exchanges::of(transcript)
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
         match facts.side {
             Side::Provider => generate::conversation(facts, rng),
-            Side::Consumer => select::generate::conversation(rng),
+            Side::Consumer => selector::generate::conversation(rng),
         }
     }
 
@@ -187,18 +189,18 @@ impl Boundary for PolicyDriver {
         generate::variants(plan, step)
     }
 
-    fn usual_facts(&self, side: Side) -> Facts {
-        usual::facts(side)
+    fn full_facts(&self, side: Side) -> Facts {
+        full_facts::facts(side)
     }
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
     }
 
-    fn answers_by_rote(&self) -> &'static [ByRote] {
+    fn constant_peers(&self) -> &'static [ConstantPeer] {
         const {
             &[
-                ByRote {
+                ConstantPeer {
                     name: "constant full block",
                     script: "echo '<PICK><SID0042><END>'; cat >/dev/null",
                     right: &[
@@ -212,15 +214,15 @@ impl Boundary for PolicyDriver {
                         ),
                     ],
                 },
-                ByRote::wrong(
+                ConstantPeer::wrong(
                     "constant full selection",
                     "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
                 ),
-                ByRote::wrong(
+                ConstantPeer::wrong(
                     "constant full fallback",
                     "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
                 ),
-                ByRote::wrong(
+                ConstantPeer::wrong(
                     "constant full invalid",
                     "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
                 ),

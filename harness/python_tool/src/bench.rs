@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::contract::boundary::workload::{ReplyVerifier, Shape, Workload};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
@@ -51,7 +51,7 @@ fn request(facts: &Facts, version: u8, variant: usize, bytes: usize) -> Vec<u8> 
 
 /// A workload. `echoed` is the length of the echoed text in bytes; `None` if the request must be refused.
 fn workload(name: &str, meaning: &str, requests: Vec<Vec<u8>>, echoed: Option<usize>) -> Workload {
-    let judge: Judge = Arc::new(move |variant, reply| {
+    let judge: ReplyVerifier = Arc::new(move |variant, reply| {
         let Some(bytes) = echoed else { return Ok(()) };
         let decoded = json::decode(json::trim(reply), &DecodeLimits::default())
             .map_err(|error| format!("the reply is not JSON ({error})"))?;
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_reply_answers_for_its_own_call() {
-        let facts = boundary().usual_facts(Side::Provider);
+        let facts = boundary().full_facts(Side::Provider);
         let workloads = workloads(&facts).unwrap();
         assert!(
             workloads.iter().all(|it| it.requests.iter().all(|request| request.len() == it.request_bytes()))

@@ -443,13 +443,13 @@ fn in_project(call: Payload, with: &[(&str, &str)]) -> Payload {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{Assured, Request, Stand};
+    use super::super::model::{Acceptance, Assured, Request};
     use super::super::roles::{ROLES, usual_entry};
     use super::*;
     use peerproof_engine::data::clause::Side;
 
     fn facts() -> Facts {
-        crate::boundary().usual_facts(Side::Provider)
+        crate::boundary().full_facts(Side::Provider)
     }
 
     #[test]
@@ -504,15 +504,15 @@ mod tests {
                     Some(_) => Request::read_posted(&facts, &bytes, &Assured::new()),
                     None => Request::read(&facts, &bytes),
                 };
-                let is = |stand: fn(&Stand) -> bool| request.of(stand).is_some();
-                refused.push(is(|it| *it == Stand::Refuse));
+                let is = |stand: fn(&Acceptance) -> bool| request.of(stand).is_some();
+                refused.push(is(|it| *it == Acceptance::Refuse));
                 let text = payload.summary(200);
                 let topic = check.id.split('/').nth(2).unwrap();
                 match topic {
                     "accepted" => {
                         assert!(request.traits.is_empty(), "{}: {:?} {text}", check.id, request.traits)
                     }
-                    "open" => assert!(!is(|it| *it == Stand::Refuse), "{}: {text}", check.id),
+                    "open" => assert!(!is(|it| *it == Acceptance::Refuse), "{}: {text}", check.id),
                     _ => {}
                 }
                 let of_probe = facts.claims("no_network") && check.vouched;

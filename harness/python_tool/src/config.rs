@@ -86,13 +86,13 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::feature(HANDSHAKE, "Service: assures guarantees at /capabilities/handshake")
         .of(Side::Provider),
     ConfigKey::feature(CONCURRENT, "Service: a slow call does not delay the others").of(Side::Provider),
-    ConfigKey::worded_feature(
+    ConfigKey::feature_with_values(
         ENFORCEMENT,
         &["enforced", "partial", "none"],
         "Extent to which guarantees are enforced: on all routes, on plain routes only, or not at all",
     )
     .of(Side::Provider),
-    ConfigKey::worded_feature(
+    ConfigKey::feature_with_values(
         GUARANTEES,
         &NAMES,
         "Names of the guarantees that are enforced; default: all six",

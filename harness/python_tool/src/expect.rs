@@ -8,11 +8,11 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::{Act, Plan};
 
+use super::allowed_answer::{AllowedReply, Pending, ReplyNotes};
 use super::config;
-use super::model::{Assured, Call, Request, Stand};
+use super::model::{Acceptance, Assured, Call, Request};
 use super::probe::{self, about};
 use super::roles::{self, Outcome};
-use super::way::{Extra, Pending, Way};
 
 /// Time after a timeout in which a tool may be stopped or not, ms.
 const TIMEOUT_DOUBT_MS: u64 = 3_000;
@@ -27,7 +27,7 @@ const TIMEOUT_SHORT_MS: u64 = 5_000;
 const ONCE: &str = "PT-REQ-21";
 
 /// Expectation about a call that appends a text to a file: the text is there, and not twice.
-fn once(sign: Option<Sign>) -> Made {
+fn once(sign: Option<Sign>) -> ExpectationBuilder {
     let effect = |need, reason, sign, control| Effect { clause: ONCE, reason, need, sign, control };
     let effects = match sign {
         Some(Sign::Found { label, holds: Some(text) }) => {
@@ -38,8 +38,8 @@ fn once(sign: Option<Sign>) -> Made {
         }
         _ => Vec::new(),
     };
-    let ways = vec![Allowed::answer(Way::Success(None))];
-    Made { clause: ONCE, ways, choice: None, effects, extra: Extra::default() }
+    let ways = vec![Allowed::answer(AllowedReply::Success(None))];
+    ExpectationBuilder { clause: ONCE, ways, choice: None, effects, extra: ReplyNotes::default() }
 }
 
 /// State of a conversation.
@@ -59,17 +59,17 @@ pub struct State {
 }
 
 /// Expectation about a request, under construction.
-pub(super) struct Made {
+pub(super) struct ExpectationBuilder {
     pub clause: &'static str,
-    pub ways: Vec<Allowed<Way>>,
+    pub ways: Vec<Allowed<AllowedReply>>,
     pub choice: Option<&'static str>,
     pub effects: Vec<Effect>,
-    pub extra: Extra,
+    pub extra: ReplyNotes,
 }
 
 impl State {
     /// Expects a refusal, and no effect of the tool.
-    pub(super) fn refused(&self, clause: &'static str, bytes: &[u8], aim: &str) -> Made {
+    pub(super) fn refused(&self, clause: &'static str, bytes: &[u8], aim: &str) -> ExpectationBuilder {
         let looks = self.plan.steps.iter().filter_map(|step| match &step.act {
             Act::Look { label, .. } => Some(label),
             _ => None,
@@ -86,58 +86,61 @@ impl State {
             control: control.cloned(),
         });
         let effects = effects.collect();
-        let extra = Extra { any_exit: true, is_refusal: true, ..Extra::default() };
-        let (by_reply, refused) = (Allowed::answer(Way::Failure), Allowed::answer(Way::Refused));
+        let extra = ReplyNotes { any_exit: true, is_refusal: true, ..ReplyNotes::default() };
+        let (by_reply, refused) =
+            (Allowed::answer(AllowedReply::Failure), Allowed::answer(AllowedReply::Refused));
         match aim {
             "PT-REQ-20" => {
                 let ways = vec![by_reply.shows("reply"), refused.shows("crash")];
-                Made { clause: "PT-REQ-20", ways, choice: Some("refusal"), effects, extra }
+                ExpectationBuilder { clause: "PT-REQ-20", ways, choice: Some("refusal"), effects, extra }
             }
-            _ => Made { clause, ways: vec![refused], choice: None, effects, extra },
+            _ => ExpectationBuilder { clause, ways: vec![refused], choice: None, effects, extra },
         }
     }
 
     /// Expectation about a request without certain faults.
-    pub(super) fn accepted(&mut self, request: Request, session: usize, aim: &str) -> Made {
+    pub(super) fn accepted(&mut self, request: Request, session: usize, aim: &str) -> ExpectationBuilder {
         let Some(call) = request.call.clone() else {
             // A request without a readable call may still be accepted.
-            let ways = vec![Allowed::answer(Way::Refused), Allowed::answer(Way::Success(None))];
-            return Made {
+            let ways =
+                vec![Allowed::answer(AllowedReply::Refused), Allowed::answer(AllowedReply::Success(None))];
+            return ExpectationBuilder {
                 clause: "PT-FRAME-01",
                 ways,
                 choice: None,
                 effects: Vec::new(),
-                extra: Extra::default(),
+                extra: ReplyNotes::default(),
             };
         };
         let mut made = self.of_call(&call, session, aim);
         if call.timeout.is_some() {
-            made.ways.retain(|way| way.outcome != Comes::Answer(Way::Ended));
+            made.ways.retain(|way| way.outcome != Comes::Answer(AllowedReply::Ended));
             let is_short = call.timeout.is_some_and(|(limit_ms, _)| limit_ms < TIMEOUT_SHORT_MS);
             if is_short && call.role != Some("sleep") {
-                made.ways.push(Allowed::answer(Way::TimedOut));
+                made.ways.push(Allowed::answer(AllowedReply::TimedOut));
             }
         }
         made.extra.is_unclear |= call.timeout.is_some() && call.asks_for_some && call.guarantees.is_empty();
         made.extra.call = Some(call);
-        if request.of(|it| *it == Stand::Strict).is_some() {
+        if request.of(|it| *it == Acceptance::Strict).is_some() {
             made.clause = "PT-GUAR-09";
             made.effects.iter_mut().for_each(|effect| effect.clause = "PT-GUAR-09");
-            made.ways.push(Allowed::answer(Way::Refused));
+            made.ways.push(Allowed::answer(AllowedReply::Refused));
             made.extra.any_exit = true;
             made.extra.is_blocked = false;
         }
-        let open: Vec<_> = request.traits.iter().filter(|it| matches!(it.stand, Stand::Open(..))).collect();
+        let open: Vec<_> =
+            request.traits.iter().filter(|it| matches!(it.stand, Acceptance::Open(..))).collect();
         if let Some(first) = open.first() {
             made.extra.any_exit = true;
             made.extra.is_blocked = false;
             made.clause = first.clause;
             made.choice = None;
             made.ways.iter_mut().for_each(|way| way.shows = None);
-            let refused = Allowed::answer(Way::Refused);
+            let refused = Allowed::answer(AllowedReply::Refused);
             match first.stand {
                 // Two open questions get one answer, which does not show which question it answers.
-                Stand::Open(Some(key), taken, none) if open.iter().all(|it| it.stand == first.stand) => {
+                Acceptance::Open(Some(key), taken, none) if open.iter().all(|it| it.stand == first.stand) => {
                     made.choice = Some(key);
                     for way in &mut made.ways {
                         way.shows = Some(taken);
@@ -145,14 +148,16 @@ impl State {
                     if let Some(call) = &made.extra.call
                         && let Some(earlier) = call.first.as_ref().filter(|_| call.role == Some("echo"))
                     {
-                        made.ways.push(Allowed::answer(Way::Success(Some(earlier.clone()))).shows("first"));
+                        made.ways.push(
+                            Allowed::answer(AllowedReply::Success(Some(earlier.clone()))).shows("first"),
+                        );
                     }
                     made.ways.push(refused.shows(none));
                 }
                 _ => {
                     // The result is compared even with a number beyond doubles, or with an open timeout.
                     if open.iter().any(|it| !matches!(it.clause, "PT-JSON-11" | "PT-SRV-16")) {
-                        made.ways.push(Allowed::answer(Way::Success(None)));
+                        made.ways.push(Allowed::answer(AllowedReply::Success(None)));
                     }
                     made.ways.push(refused);
                 }
@@ -161,15 +166,18 @@ impl State {
         made
     }
 
-    fn of_call(&mut self, call: &Call, session: usize, aim: &str) -> Made {
+    fn of_call(&mut self, call: &Call, session: usize, aim: &str) -> ExpectationBuilder {
         let Some(role) = call.role else {
-            let mut ways = vec![Allowed::answer(Way::Failure)];
+            let mut ways = vec![Allowed::answer(AllowedReply::Failure)];
             if call.is_outside {
-                ways.extend([Allowed::answer(Way::Success(None)), Allowed::answer(Way::Refused)]);
+                ways.extend([
+                    Allowed::answer(AllowedReply::Success(None)),
+                    Allowed::answer(AllowedReply::Refused),
+                ]);
             }
             let clause = if call.is_outside { "PT-REQ-10" } else { "PT-REQ-08" };
-            let extra = Extra { any_exit: call.is_outside, ..Extra::default() };
-            return Made { clause, ways, choice: None, effects: Vec::new(), extra };
+            let extra = ReplyNotes { any_exit: call.is_outside, ..ReplyNotes::default() };
+            return ExpectationBuilder { clause, ways, choice: None, effects: Vec::new(), extra };
         };
         if role != "imported" {
             return self.of_role(call, role, &call.payload, false, session, aim);
@@ -190,16 +198,16 @@ impl State {
         at_import: bool,
         session: usize,
         aim: &str,
-    ) -> Made {
-        let made = |clause, ways: Vec<Way>, extra| Made {
+    ) -> ExpectationBuilder {
+        let made = |clause, ways: Vec<AllowedReply>, extra| ExpectationBuilder {
             clause,
             ways: ways.into_iter().map(Allowed::answer).collect(),
             choice: None,
             effects: Vec::new(),
             extra,
         };
-        let whatever = || vec![Way::Success(None), Way::Failure, Way::Ended];
-        let any_exit = Extra { any_exit: true, ..Extra::default() };
+        let whatever = || vec![AllowedReply::Success(None), AllowedReply::Failure, AllowedReply::Ended];
+        let any_exit = ReplyNotes { any_exit: true, ..ReplyNotes::default() };
         if let Some(guarantee) = about(role) {
             return self.of_probe(call, guarantee, payload, at_import, session, aim);
         }
@@ -213,20 +221,23 @@ impl State {
         }
         let Some(outcome) = outcome else {
             // The tool itself fails with such a payload.
-            return made("PT-FAIL-01", vec![Way::Failure], Extra::default());
+            return made("PT-FAIL-01", vec![AllowedReply::Failure], ReplyNotes::default());
         };
         let unless_imported = |clause, imported| if at_import { imported } else { clause };
         match outcome {
             Outcome::Raises(clause, kind, is_own, text) => {
-                let extra = Extra { raises: Some(text), ..Extra::default() };
-                made(unless_imported(clause, "PT-FAIL-04"), vec![Way::Raised(kind, is_own)], extra)
+                let extra = ReplyNotes { raises: Some(text), ..ReplyNotes::default() };
+                made(unless_imported(clause, "PT-FAIL-04"), vec![AllowedReply::Raised(kind, is_own)], extra)
             }
-            Outcome::Ends if call.timeout.is_some() => {
-                made(unless_imported("PT-SRV-07", "PT-FAIL-09"), vec![Way::Failure], Extra::default())
-            }
+            Outcome::Ends if call.timeout.is_some() => made(
+                unless_imported("PT-SRV-07", "PT-FAIL-09"),
+                vec![AllowedReply::Failure],
+                ReplyNotes::default(),
+            ),
             Outcome::Ends => {
                 let clause = unless_imported("PT-FAIL-07", "PT-FAIL-09");
-                let mut made = made(clause, vec![Way::Failure, Way::Ended], Extra::default());
+                let mut made =
+                    made(clause, vec![AllowedReply::Failure, AllowedReply::Ended], ReplyNotes::default());
                 // Runners can catch some ends of a tool, but not these.
                 let is_sudden = matches!(payload.get("how").and_then(Json::as_str), Some("os" | "kill"));
                 if !at_import && is_sudden {
@@ -240,37 +251,37 @@ impl State {
             // The result includes the value returned at import, so it is not compared.
             _ if at_import => {
                 let clause = if role == "noise" { "PT-OUT-02" } else { "PT-REQ-05" };
-                made(clause, vec![Way::Success(None)], Extra::default())
+                made(clause, vec![AllowedReply::Success(None)], ReplyNotes::default())
             }
             Outcome::Result(clause, result) => {
-                made(clause, vec![Way::Success(Some(result))], Extra::default())
+                made(clause, vec![AllowedReply::Success(Some(result))], ReplyNotes::default())
             }
             Outcome::ResultOrFailure(clause, result) => {
-                let extra = Extra { any_exit: role == "value", ..Extra::default() };
-                made(clause, vec![Way::Success(Some(result)), Way::Failure], extra)
+                let extra = ReplyNotes { any_exit: role == "value", ..ReplyNotes::default() };
+                made(clause, vec![AllowedReply::Success(Some(result)), AllowedReply::Failure], extra)
             }
-            Outcome::Any => made("PT-TIME-02", vec![Way::Success(None)], Extra::default()),
-            Outcome::Fails(clause) => made(clause, vec![Way::Failure], any_exit),
+            Outcome::Any => made("PT-TIME-02", vec![AllowedReply::Success(None)], ReplyNotes::default()),
+            Outcome::Fails(clause) => made(clause, vec![AllowedReply::Failure], any_exit),
         }
     }
 
     /// Expectation about a tool that sleeps, within or beyond the timeout of a call over HTTP.
-    fn of_sleep(&mut self, payload: &Json, limit_ms: u64, clause: &'static str) -> Made {
+    fn of_sleep(&mut self, payload: &Json, limit_ms: u64, clause: &'static str) -> ExpectationBuilder {
         let whole = |name: &str| payload.get(name).and_then(Json::as_u64);
         let touched = payload.get("touch").and_then(Json::as_str).and_then(|path| path.rsplit('/').next());
         let sign = touched.map(|label| Sign::Found { label: label.to_owned(), holds: None });
-        let mut made = Made {
+        let mut made = ExpectationBuilder {
             clause,
-            ways: vec![Allowed::answer(Way::Failure)],
+            ways: vec![Allowed::answer(AllowedReply::Failure)],
             choice: None,
             effects: Vec::new(),
-            extra: Extra::default(),
+            extra: ReplyNotes::default(),
         };
         // The tool fails with such a payload.
         let Some(ms) = whole("ms") else { return made };
         let slept = Json::object([("slept_ms", Json::from(ms))]);
-        let slept = Allowed::answer(Way::Success(Some(slept)));
-        let timed_out = Allowed::answer(Way::TimedOut);
+        let slept = Allowed::answer(AllowedReply::Success(Some(slept)));
+        let timed_out = Allowed::answer(AllowedReply::TimedOut);
         if ms >= limit_ms.saturating_add(TIMEOUT_DOUBT_MS) {
             made.ways = vec![timed_out];
             made.extra.limit = Some((limit_ms, clause));
@@ -302,7 +313,7 @@ impl State {
         at_import: bool,
         session: usize,
         aim: &str,
-    ) -> Made {
+    ) -> ExpectationBuilder {
         let route = payload.get("route").and_then(Json::as_str).unwrap_or_default().to_owned();
         let catches = payload.get("catch").and_then(Json::as_bool) == Some(true);
         let sign = probe::sign(&self.plan, session, guarantee.role, payload);
@@ -314,7 +325,7 @@ impl State {
         let is_guarded = call.guarantees.contains(guarantee.name);
         // The guarantee was requested, but no handshake assured it.
         let is_unclear = call.timeout.is_some() && call.asks_for_some && !is_guarded;
-        let answers = [Way::Success(None), Way::Failure, Way::Ended];
+        let answers = [AllowedReply::Success(None), AllowedReply::Failure, AllowedReply::Ended];
         let mut ways: Vec<_> = answers.into_iter().map(Allowed::answer).collect();
         let mut effects = Vec::new();
         let (mut clause, mut choice) = ("PT-GUAR-05", None);
@@ -339,7 +350,8 @@ impl State {
             }
             _ => {}
         }
-        let mut extra = Extra { any_exit: true, route: route.clone(), is_unclear, ..Extra::default() };
+        let mut extra =
+            ReplyNotes { any_exit: true, route: route.clone(), is_unclear, ..ReplyNotes::default() };
         if is_named && catches {
             clause = "PT-GUAR-03";
             // A tool that finds an empty environment has caught nothing.
@@ -357,6 +369,6 @@ impl State {
         }
         extra.may_be_empty = guarantee.role == "env_read";
         extra.is_blocked = is_named && is_plain && !catches && call.is_sandboxed;
-        Made { clause, ways, choice, effects, extra }
+        ExpectationBuilder { clause, ways, choice, effects, extra }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use peerproof_engine::contract::face::{
-    Aim, Allowed, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Manners, Misfit, Outcome,
-    Part, Reading, Rule, Stimulus, Subject, What,
+    Aim, Allowed, Expectation, Expected, ExpectedPart, Face, Frame, Framing, HttpExchange, HttpTrace, Misfit,
+    Outcome, PlacedExpectation, Reading, Rule, SessionClauses, Stimulus, StimulusKind, Subject,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::data::blame::Misconfigured;
@@ -13,17 +13,17 @@ use peerproof_engine::data::carriage::{Carriage, HTTP};
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::finding::{Finding, Judgement, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
-use peerproof_engine::data::lines::{self, Line};
+use peerproof_engine::data::lines::{self, RequestLine};
 use peerproof_engine::data::payload::Vars;
 use peerproof_engine::data::plan::{Act, KILL_GROUP, Step};
-use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 use peerproof_engine::run::matrix::canonical::canonical;
 
-use super::expect::{Made, State};
-use super::model::{Assured, Request, Stand};
+pub use super::allowed_answer::{AllowedReply, ReplyNotes};
+use super::expect::{ExpectationBuilder, State};
+use super::model::{Acceptance, Assured, Request};
 use super::project::spec_of;
 use super::talk::CANARY;
-pub use super::way::{Extra, Way};
 
 pub mod http;
 mod read;
@@ -44,14 +44,14 @@ pub const NOTHING_THROUGH: &str = "nothing_let_through";
 const SHORTFALL: &str = "handshake_shortfall";
 
 /// General clauses about frames and processes.
-pub const MANNERS: Manners = Manners {
+pub const SESSION_CLAUSES: SessionClauses = SessionClauses {
     protocol_only: "PT-FRAME-05",
     ends_at_eof: "PT-FRAME-07",
     ends_at_term: "PT-FRAME-08",
     no_process_left: "PT-FRAME-09",
     no_file_left: "PT-FRAME-10",
     lives_on: "PT-SRV-25",
-    ..Manners::all("PT-FRAME-01")
+    ..SessionClauses::all("PT-FRAME-01")
 };
 
 /// The face of a local runner and of a service.
@@ -93,27 +93,28 @@ pub enum Message {
 
 impl Face for Runner {
     type Message = Message;
-    type Way = Way;
-    type Extra = Extra;
+    type Answer = AllowedReply;
+    type Notes = ReplyNotes;
     type State = State;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         Some(if command == HTTP { Framing::Bodies } else { Framing::Whole })
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
-    fn manners_of(&self, transcript: &Transcript, session: usize) -> Manners {
+    fn session_clauses_of(&self, transcript: &Transcript, session: usize) -> SessionClauses {
         let plan = &transcript.plan;
         let own = || plan.steps.iter().filter(|step| step.session == session);
         let is_posted = plan.sessions.get(session).is_some_and(|spec| spec.command == HTTP);
-        let is_spawn = |line: &Line| match is_posted {
+        let is_spawn = |line: &RequestLine| match is_posted {
             true => Request::read_posted(&transcript.facts, &line.bytes, &Assured::new()),
             false => Request::read(&transcript.facts, &line.bytes),
         };
-        let is_spawn = |line: &Line| is_spawn(line).call.is_some_and(|call| call.role == Some("spawn"));
+        let is_spawn =
+            |line: &RequestLine| is_spawn(line).call.is_some_and(|call| call.role == Some("spawn"));
         let leaves = match is_posted {
             true => lines::of_session(transcript, session).iter().any(is_spawn),
             false => lines::of_run(transcript, session).is_some_and(|line| is_spawn(&line)),
@@ -123,10 +124,10 @@ impl Face for Runner {
             // Processes that the tool leaves running are not the runner's own.
             () if leaves => "PT-TIME-03",
             () if own().any(|step| step.act == Act::Signal(KILL_GROUP.to_owned())) => "PT-TIME-04",
-            () => MANNERS.no_process_left,
+            () => SESSION_CLAUSES.no_process_left,
         };
-        let lives_on = if is_about(http::SURVIVES) { http::SURVIVES } else { MANNERS.lives_on };
-        Manners { no_process_left, lives_on, ..MANNERS }
+        let lives_on = if is_about(http::SURVIVES) { http::SURVIVES } else { SESSION_CLAUSES.lives_on };
+        SessionClauses { no_process_left, lives_on, ..SESSION_CLAUSES }
     }
 
     fn begin(&self, transcript: &Transcript) -> State {
@@ -141,10 +142,14 @@ impl Face for Runner {
         }
     }
 
-    fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
+    fn expect(
+        &self,
+        state: &mut State,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedReply, ReplyNotes>> {
         let line = match stimulus.what {
-            What::Said(line) => line,
-            What::Happened(Kind::FilePut { bytes, .. }) => {
+            StimulusKind::Said(line) => line,
+            StimulusKind::Happened(EventKind::FilePut { bytes, .. }) => {
                 state.imported = bytes.expand(&Vars::new()).ok().and_then(|text| {
                     let text = String::from_utf8(text).ok()?;
                     let spec: Json = spec_of(&text)?.parse().ok()?;
@@ -152,18 +157,18 @@ impl Face for Runner {
                 });
                 return None;
             }
-            What::Happened(kind) => {
+            StimulusKind::Happened(kind) => {
                 http::learn(state, stimulus.session, kind);
                 return None;
             }
-            What::Begun => return None,
+            StimulusKind::Begun => return None,
         };
         let step = stimulus.step.and_then(|step| state.plan.steps.get(step));
         let aim = step.and_then(Aim::of);
         let is_control = aim.as_ref().is_some_and(is_control);
         let aim = aim.map(|aim| aim.clause.0).unwrap_or_default();
         let of_way = stimulus.how.and_then(|how| http::carried(state, how, &line.bytes, &aim));
-        let Made { clause, ways, choice, effects, extra } = match (of_way, stimulus.how) {
+        let ExpectationBuilder { clause, ways, choice, effects, extra } = match (of_way, stimulus.how) {
             (Some(made), _) => made,
             (None, Some(how)) if http::is_handshake(how) => {
                 http::handshake(state, &line.bytes, stimulus.session, line.step)
@@ -176,7 +181,7 @@ impl Face for Runner {
                     }
                     None => Request::read(&state.facts, &line.bytes),
                 };
-                match request.of(|it| *it == Stand::Refuse) {
+                match request.of(|it| *it == Acceptance::Refuse) {
                     Some(wrong) => state.refused(wrong.clause, &line.bytes, &aim),
                     None => state.accepted(request, stimulus.session, &aim),
                 }
@@ -184,13 +189,20 @@ impl Face for Runner {
         };
         let (mut ways, mut extra) = (ways, extra);
         if is_control {
-            let others = [Way::Success(None), Way::Failure, Way::Refused, Way::Ended, Way::TimedOut];
+            let others = [
+                AllowedReply::Success(None),
+                AllowedReply::Failure,
+                AllowedReply::Refused,
+                AllowedReply::Ended,
+                AllowedReply::TimedOut,
+            ];
             ways.extend(others.map(Allowed::answer));
             extra.any_exit = true;
         }
         // A peer that refuses a valid request is at fault for that, whatever its exit status.
-        let is_failure =
-            |way: &Allowed<Way>| matches!(&way.outcome, Outcome::Answer(Way::Failure | Way::Raised(..)));
+        let is_failure = |way: &Allowed<AllowedReply>| {
+            matches!(&way.outcome, Outcome::Answer(AllowedReply::Failure | AllowedReply::Raised(..)))
+        };
         extra.may_fail = ways.iter().any(is_failure);
         extra.any_exit |= !extra.may_fail;
         let is_ended = |act: &Act| matches!(act, Act::Signal(_));
@@ -199,14 +211,27 @@ impl Face for Runner {
         {
             ways.push(Allowed::silence());
         }
-        Some(Due::one(Expected { clause, subject: Subject::Turn, allowed: ways, choice, effects, extra }))
+        Some(Expectation::one(Expected {
+            clause,
+            subject: Subject::Turn,
+            allowed: ways,
+            choice,
+            effects,
+            extra,
+        }))
     }
 
-    fn carried(&self, asked: &mut Asked<Self>, _: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+    fn carried(
+        &self,
+        asked: &mut PlacedExpectation<Self>,
+        _: &RequestLine,
+        how: Option<&Carriage>,
+        exchange: &HttpExchange<'_>,
+    ) {
         http::allow(asked, how, exchange);
     }
 
-    fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
+    fn status(&self, carried: &HttpTrace<'_, Self>) -> Judgement {
         http::status(carried)
     }
 
@@ -214,7 +239,7 @@ impl Face for Runner {
         read::read(frame)
     }
 
-    fn fit(&self, part: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+    fn fit(&self, part: &ExpectedPart<Self>, way: &AllowedReply, came: &[&Message]) -> Result<(), Misfit> {
         let misfit = |rank, reason, repair| Err(Misfit { rank, clause: None, reason, repair });
         let set = |at: &str, to: Option<String>| Repair::Set {
             at: at.to_owned(),
@@ -223,47 +248,54 @@ impl Face for Runner {
         let Some(came) = came.first() else { return misfit(9, "no_reply", Repair::Send) };
         let ok = |value: &Json| value.get("ok").and_then(Json::as_bool);
         match (way, came) {
-            (Way::Handshake(_), Message::Other { value, .. }) if ok(value) == Some(true) => Ok(()),
-            (Way::Handshake(true), Message::Other { value, .. }) if ok(value) == Some(false) => Ok(()),
-            (Way::Handshake(true), Message::Failure { .. }) => Ok(()),
+            (AllowedReply::Handshake(_), Message::Other { value, .. }) if ok(value) == Some(true) => Ok(()),
+            (AllowedReply::Handshake(true), Message::Other { value, .. }) if ok(value) == Some(false) => {
+                Ok(())
+            }
+            (AllowedReply::Handshake(true), Message::Failure { .. }) => Ok(()),
             // A blocked call without a reply is reported with another reason.
             (_, Message::Status(_)) if part.extra.is_blocked => Ok(()),
-            (Way::Handshake(_), _) => misfit(1, "no_handshake", set("/ok", Some("true".to_owned()))),
-            (Way::Refused, Message::Other { value, .. }) if ok(value) == Some(true) => {
+            (AllowedReply::Handshake(_), _) => misfit(1, "no_handshake", set("/ok", Some("true".to_owned()))),
+            (AllowedReply::Refused, Message::Other { value, .. }) if ok(value) == Some(true) => {
                 misfit(1, "accepted", set("/ok", Some("false".to_owned())))
             }
             // The fault of its form is reported already.
             (_, Message::Other { .. }) => Ok(()),
-            (Way::Refused | Way::TimedOut, Message::Status(_)) | (Way::TimedOut, Message::Failure { .. }) => {
-                Ok(())
-            }
+            (AllowedReply::Refused | AllowedReply::TimedOut, Message::Status(_))
+            | (AllowedReply::TimedOut, Message::Failure { .. }) => Ok(()),
             (_, Message::Status(_)) => misfit(2, "http_status", Repair::Drop),
-            (Way::Success(None), Message::Success { .. }) => Ok(()),
-            (Way::Success(Some(wanted)), Message::Success { result, .. }) => {
+            (AllowedReply::Success(None), Message::Success { .. }) => Ok(()),
+            (AllowedReply::Success(Some(wanted)), Message::Success { result, .. }) => {
                 match json::is_kept(wanted, result) {
                     true => Ok(()),
                     false => misfit(0, "wrong_result", set("/result", Some(wanted.to_text()))),
                 }
             }
-            (Way::Success(_), Message::Failure { .. }) => {
+            (AllowedReply::Success(_), Message::Failure { .. }) => {
                 misfit(1, "failed", set("/ok", Some("true".to_owned())))
             }
             (_, Message::Success { .. }) => misfit(1, "accepted", set("/ok", Some("false".to_owned()))),
-            (Way::Raised(wanted, is_own), Message::Failure { kind, .. }) => {
+            (AllowedReply::Raised(wanted, is_own), Message::Failure { kind, .. }) => {
                 let is_right = kind == wanted || *is_own && kind.ends_with(&format!(".{wanted}"));
                 match is_right {
                     true => Ok(()),
                     false => misfit(0, "wrong_type", set("/error/type", Some(format!("{wanted:?}")))),
                 }
             }
-            (Way::Failure | Way::Refused, Message::Failure { .. }) => Ok(()),
-            (Way::Refused, Message::Ended(Exit::Code(_))) | (Way::Ended, Message::Ended(_)) => Ok(()),
-            (Way::Ended, Message::Failure { .. }) => misfit(1, "answered", Repair::Drop),
+            (AllowedReply::Failure | AllowedReply::Refused, Message::Failure { .. }) => Ok(()),
+            (AllowedReply::Refused, Message::Ended(Exit::Code(_)))
+            | (AllowedReply::Ended, Message::Ended(_)) => Ok(()),
+            (AllowedReply::Ended, Message::Failure { .. }) => misfit(1, "answered", Repair::Drop),
             (_, Message::Ended(_)) => misfit(2, "crashed", Repair::Exit(Exit::Code(0))),
         }
     }
 
-    fn shows(&self, part: &Part<Self>, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
+    fn shows(
+        &self,
+        part: &ExpectedPart<Self>,
+        allowed: &Allowed<AllowedReply>,
+        came: &[&Message],
+    ) -> Option<&'static str> {
         match (part.choice?, came.first()?) {
             (SHORTFALL, Message::Other { value, .. }) => {
                 match value.get("enforcement").and_then(Json::as_str) {
@@ -286,7 +318,12 @@ impl Face for Runner {
         }
     }
 
-    fn leaves_open(&self, part: &Part<Self>, aim: Option<&Aim>, came: &[&Message]) -> Option<Untestable> {
+    fn leaves_open(
+        &self,
+        part: &ExpectedPart<Self>,
+        aim: Option<&Aim>,
+        came: &[&Message],
+    ) -> Option<Untestable> {
         if aim.is_some_and(is_control) && !matches!(came.first(), Some(Message::Success { .. })) {
             let why = "with this guarantee, even a call without a forbidden effect fails";
             return Some(Untestable::new(NOTHING_THROUGH, why));
@@ -295,20 +332,20 @@ impl Face for Runner {
         part.extra.is_unclear.then(|| Untestable::new("not_assured", why))
     }
 
-    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+    fn phrase(&self, _: &ExpectedPart<Self>, way: &AllowedReply) -> String {
         match way {
-            Way::Success(None) => "`ok` true".to_owned(),
-            Way::Success(Some(result)) => {
+            AllowedReply::Success(None) => "`ok` true".to_owned(),
+            AllowedReply::Success(Some(result)) => {
                 format!("`ok` true with the result {}", result.to_text())
             }
-            Way::Raised(kind, _) => format!("`ok` false with the type {kind}"),
-            Way::Failure => "`ok` false".to_owned(),
-            Way::Refused => {
+            AllowedReply::Raised(kind, _) => format!("`ok` false with the type {kind}"),
+            AllowedReply::Failure => "`ok` false".to_owned(),
+            AllowedReply::Refused => {
                 "a refusal: `ok` false, a non-zero exit status without output, or HTTP status 4xx".to_owned()
             }
-            Way::TimedOut => "no success, because the timeout of the tool has passed".to_owned(),
-            Way::Handshake(_) => "the reply to a handshake".to_owned(),
-            Way::Ended => "a non-zero exit status or a signal, and no output".to_owned(),
+            AllowedReply::TimedOut => "no success, because the timeout of the tool has passed".to_owned(),
+            AllowedReply::Handshake(_) => "the reply to a handshake".to_owned(),
+            AllowedReply::Ended => "a non-zero exit status or a signal, and no output".to_owned(),
         }
     }
 
@@ -345,8 +382,8 @@ fn is_control(aim: &Aim) -> bool {
 }
 
 /// A reply without differences that do not count between peers: form and words of refusals.
-pub fn compared(part: &Part<Runner>, message: &Message) -> String {
-    let may_be_refused = part.ways().any(|(_, way)| *way == Way::Refused);
+pub fn compared(part: &ExpectedPart<Runner>, message: &Message) -> String {
+    let may_be_refused = part.allowed_answers().any(|(_, way)| *way == AllowedReply::Refused);
     match message {
         Message::Success { result, .. } => format!("`ok` true, {}", canonical(result)),
         Message::Failure { .. } | Message::Ended(_) | Message::Status(_) if may_be_refused => {
@@ -365,8 +402,9 @@ pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
     let wrong = lines.filter(|line| !line.bytes.is_empty()).filter_map(|line| {
         let request = Request::read(&transcript.facts, &line.bytes);
         // A guarantee with a value of the wrong type is not a valid request either.
-        let wrong =
-            request.of(|it| *it == Stand::Refuse).or_else(|| request.of(|it| *it == Stand::Strict))?;
+        let wrong = request
+            .of(|it| *it == Acceptance::Refuse)
+            .or_else(|| request.of(|it| *it == Acceptance::Strict))?;
         let got = String::from_utf8_lossy(&line.bytes).into_owned();
         Some(Finding::new(wrong.clause, "wrong_request", "a valid request to a runner", got).at(line.step))
     });

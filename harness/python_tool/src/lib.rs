@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 
 use peerproof_engine::contract::asking;
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
+use peerproof_engine::contract::boundary::{
+    Boundary, ConfigKey, ConstantPeer, Isolation, NormalizedExchange, SurvivalClause,
+};
 use peerproof_engine::contract::counterpart::Counterpart;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::carriage::HTTP;
@@ -22,6 +24,7 @@ use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::drive::transport::http;
 use peerproof_engine::run::matrix::exchanges;
 
+mod allowed_answer;
 pub mod bench;
 pub mod cases;
 pub mod config;
@@ -37,7 +40,6 @@ mod rungs;
 pub mod runtime;
 pub mod talk;
 mod trial;
-mod way;
 
 /// The python_tool boundary. Loads its data on first use.
 struct PythonTool {
@@ -116,9 +118,10 @@ impl Boundary for PythonTool {
         }
     }
 
-    fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
-        let clause = if should == "PT-SRV-06" { face::http::SURVIVES } else { face::MANNERS.lives_on };
-        (command == HTTP).then_some(LivesOn::by(clause))
+    fn lives_on(&self, command: &str, should: &str) -> Option<SurvivalClause> {
+        let clause =
+            if should == "PT-SRV-06" { face::http::SURVIVES } else { face::SESSION_CLAUSES.lives_on };
+        (command == HTTP).then_some(SurvivalClause::by(clause))
     }
 
     fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
@@ -147,7 +150,7 @@ impl Boundary for PythonTool {
         }
     }
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
         exchanges::of(&face::Runner, transcript, face::compared)
     }
 
@@ -158,7 +161,7 @@ impl Boundary for PythonTool {
         }
     }
 
-    fn usual_facts(&self, side: Side) -> Facts {
+    fn full_facts(&self, side: Side) -> Facts {
         let mut facts = Facts::new(side);
         if side == Side::Consumer {
             facts.commands.insert(runtime::COMMAND.to_owned());
@@ -192,15 +195,15 @@ impl Boundary for PythonTool {
         bench::workloads(facts)
     }
 
-    fn answers_by_rote(&self) -> &'static [ByRote] {
+    fn constant_peers(&self) -> &'static [ConstantPeer] {
         const {
             &[
-                ByRote::wrong(
+                ConstantPeer::wrong(
                     "the result of the canary",
                     "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
                 ),
-                ByRote::wrong("a result for every call", runtime::RESULT_FOR_ALL),
-                ByRote::wrong("a failure for every call", runtime::FAILURE_FOR_ALL),
+                ConstantPeer::wrong("a result for every call", runtime::RESULT_FOR_ALL),
+                ConstantPeer::wrong("a failure for every call", runtime::FAILURE_FOR_ALL),
             ]
         }
     }

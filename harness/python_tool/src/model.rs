@@ -19,7 +19,7 @@ pub const NESTING_MAX: u64 = 64;
 
 /// Effect of a trait on the acceptance of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stand {
+pub enum Acceptance {
     /// Must be refused.
     Refuse,
     /// Must be refused, or run within the stricter guarantees.
@@ -32,7 +32,7 @@ pub enum Stand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trait {
     /// Its effect.
-    pub stand: Stand,
+    pub stand: Acceptance,
     /// Clause of the effect.
     pub clause: &'static str,
 }
@@ -86,11 +86,11 @@ pub struct Assurance {
 }
 
 fn refuse(clause: &'static str) -> Trait {
-    Trait { stand: Stand::Refuse, clause }
+    Trait { stand: Acceptance::Refuse, clause }
 }
 
 fn open(clause: &'static str, key: &'static str, taken: &'static str, refused: &'static str) -> Trait {
-    Trait { stand: Stand::Open((!key.is_empty()).then_some(key), taken, refused), clause }
+    Trait { stand: Acceptance::Open((!key.is_empty()).then_some(key), taken, refused), clause }
 }
 
 impl Request {
@@ -161,7 +161,7 @@ impl Request {
     }
 
     /// First trait whose stand matches.
-    pub fn of(&self, is: impl Fn(&Stand) -> bool) -> Option<&Trait> {
+    pub fn of(&self, is: impl Fn(&Acceptance) -> bool) -> Option<&Trait> {
         self.traits.iter().find(|it| is(&it.stand))
     }
 }
@@ -193,7 +193,7 @@ fn of_request(
     let local = |name: &str| request.get(name).filter(|_| posted.is_none());
     let sandbox = local("sandbox").filter(|sandbox| !sandbox.is_null());
     if sandbox.is_some_and(|sandbox| sandbox.as_bool().is_none()) {
-        traits.push(Trait { stand: Stand::Strict, clause: "PT-GUAR-09" });
+        traits.push(Trait { stand: Acceptance::Strict, clause: "PT-GUAR-09" });
     }
     if local("sandbox").is_some_and(Json::is_null) {
         traits.push(open("PT-REQ-16", "", "", ""));
@@ -277,7 +277,7 @@ fn guarantees(
     traits: &mut Vec<Trait>,
 ) -> (BTreeSet<&'static str>, bool) {
     let claimed = || config::NAMES.into_iter().filter(|name| facts.claims(name));
-    let strict = Trait { stand: Stand::Strict, clause: "PT-GUAR-09" };
+    let strict = Trait { stand: Acceptance::Strict, clause: "PT-GUAR-09" };
     let Some(context) = context else { return (BTreeSet::new(), false) };
     let given = match context.as_object() {
         None => {
@@ -366,8 +366,8 @@ mod tests {
     fn guarantees_are_in_force_where_they_are_asked_for_and_claimed() {
         let of = |with: &str| {
             let request = request(&format!("\"capability_context\":{with}"));
-            let is_strict = request.of(|it| *it == Stand::Strict).is_some();
-            let is_open = request.of(|it| matches!(it, Stand::Open(..))).is_some();
+            let is_strict = request.of(|it| *it == Acceptance::Strict).is_some();
+            let is_open = request.of(|it| matches!(it, Acceptance::Open(..))).is_some();
             (!request.call.unwrap().guarantees.is_empty(), is_strict, is_open)
         };
         assert_eq!(of("{\"guarantees\":{\"no_network\":true}}"), (true, false, false));

@@ -3,20 +3,20 @@
 //! A conversation is one process with one scenario. The transcript holds the programs and requests that it started,
 //! and the results file in which it reports its calls.
 
+mod allowed_outcome;
 pub mod cases;
 pub mod face;
-mod fate;
 mod generate;
+mod outcomes;
 mod rules;
-mod way;
 
 pub use super::config::{CONTAINER, RUNTIME as COMMAND, UNSAFE_OVERRIDE};
 pub use generate::conversation;
 
-use peerproof_engine::contract::asking::Members;
+use peerproof_engine::contract::asking::AskingMembers;
 
 /// Members of a scenario and of its calls.
-pub const MEMBERS: Members = Members {
+pub const MEMBERS: AskingMembers = AskingMembers {
     scenario: &["project"],
     call: &[
         "runner",

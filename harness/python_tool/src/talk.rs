@@ -7,7 +7,7 @@ use peerproof_engine::data::carriage::{Carriage, HTTP};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::CANARY_FAILED;
 use peerproof_engine::data::payload::Payload;
-use peerproof_engine::data::plan::{Act, Chunking, Fixture, Manner, Placing, Plan, Session, Step};
+use peerproof_engine::data::plan::{Act, Chunking, Fixture, ListenerSettings, Placing, Plan, Session, Step};
 
 use super::probe::{LISTENERS, Probe};
 use super::project::{self, IMPORTED, PROJECT, TEMPORARY};
@@ -282,7 +282,7 @@ impl<'a> Talk<'a> {
         }
         self.plan.fixtures.extend(probe.fixtures());
         if probe.is_heard() && !has(LISTENERS[0], &self.plan) {
-            let manner = Manner { datagrams: true, ..Manner::default() };
+            let manner = ListenerSettings { datagrams: true, ..ListenerSettings::default() };
             self.plan.fixtures.extend(LISTENERS.map(|name| Fixture::Listener {
                 name: name.to_owned(),
                 status: 200,

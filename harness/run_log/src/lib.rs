@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey};
+use peerproof_engine::contract::boundary::{Boundary, ConfigKey, ConstantPeer};
 use peerproof_engine::contract::program::Program;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
@@ -156,10 +156,10 @@ impl Boundary for RunLog {
         ]
     }
 
-    fn answers_by_rote(&self) -> &'static [ByRote] {
+    fn constant_peers(&self) -> &'static [ConstantPeer] {
         const {
             &[
-                ByRote {
+                ConstantPeer {
                     name: "accepts every log",
                     script: "echo 'REPLAY_STRICT OK'",
                     right: &[
@@ -173,9 +173,9 @@ impl Boundary for RunLog {
                         ),
                     ],
                 },
-                ByRote::wrong("refuses every log", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
-                ByRote::wrong("writes an empty log", ": > '{log}'"),
-                ByRote::wrong("writes a constant log", runner::CONSTANT),
+                ConstantPeer::wrong("refuses every log", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
+                ConstantPeer::wrong("writes an empty log", ": > '{log}'"),
+                ConstantPeer::wrong("writes a constant log", runner::CONSTANT),
             ]
         }
     }

@@ -5,5 +5,5 @@ pub mod cases;
 pub mod face;
 pub mod generate;
 pub mod model;
-pub mod seen;
 pub mod talk;
+pub mod toolhost_requests;

@@ -21,13 +21,13 @@ pub mod block;
 pub mod cases;
 pub mod log;
 pub mod model;
+pub mod observations;
 pub mod request;
-pub mod seen;
 
 use self::log::Faults;
 use self::model::{End, Offer, Walk};
-use self::request::{Asked, Request};
-use self::seen::Course;
+use self::observations::RunObservations;
+use self::request::{Request, RequestTreatment};
 
 /// Variable: time limit of a toolhost, seconds (`ipc` §7).
 pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
@@ -128,7 +128,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         let step = steps.iter().position(|step| step.session == session && !step.expect.is_null());
         let aim = step.and_then(|step| Aim::of(&steps[step])).map(|aim| aim.clause.0);
         let mut faults = Faults::default();
-        match Course::of(transcript, session) {
+        match RunObservations::of(transcript, session) {
             Some(course) => {
                 let clause = aim.clone().unwrap_or_else(|| "LOG-WRITE-END".to_owned());
                 let end = run(&course, &clause, is_writable(transcript, session), &mut faults, &mut all);
@@ -187,7 +187,13 @@ fn is_writable(transcript: &Transcript, session: usize) -> bool {
 }
 
 /// Judges one run, which tests `clause`.
-fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, all: &mut All) -> Option<End> {
+fn run(
+    course: &RunObservations,
+    clause: &str,
+    is_writable: bool,
+    faults: &mut Faults,
+    all: &mut All,
+) -> Option<End> {
     if course.ending.late {
         let got = course.ending.in_vain("the process did not end");
         let expected =
@@ -206,18 +212,18 @@ fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, al
     let is_refused =
         course.ending.exit != Some(Exit::Code(0)) && course.drivers.is_empty() && course.tools.is_empty();
     match &course.asked {
-        Asked::Unclear => {
+        RequestTreatment::Unclear => {
             if let Some(exit @ Exit::Signal(_)) = course.ending.exit.filter(|_| !course.killed) {
                 faults.add(clause, "crashed", "the request is run or refused", exit.to_string());
                 faults.of_nature(Nature::Crash);
             }
             None
         }
-        Asked::Twice(..) if is_refused && !has_selection(course) => {
+        RequestTreatment::Twice(..) if is_refused && !has_selection(course) => {
             all.shown.insert("duplicate_keys", "refuse".to_owned());
             None
         }
-        Asked::Twice(last, first) => {
+        RequestTreatment::Twice(last, first) => {
             let started = payload_of(course, "run_started");
             let goal = started.as_ref().and_then(|payload| payload.get("goal_id")).and_then(Json::as_str);
             let is_first = goal == Some(first.goal_id.as_str());
@@ -225,21 +231,21 @@ fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, al
             all.shown.insert("duplicate_keys", value.to_owned());
             Some(ran(course, request, faults, all))
         }
-        Asked::Refused(why) => {
+        RequestTreatment::Refused(why) => {
             refused(course, why, faults);
             None
         }
-        Asked::Open(key, _, _, _) if is_refused && !has_selection(course) => {
+        RequestTreatment::Open(key, _, _, _) if is_refused && !has_selection(course) => {
             all.shown.insert(key, "refuse".to_owned());
             None
         }
-        Asked::Tagless(_) if is_refused && !has_selection(course) => None,
-        Asked::Tagless(request) => Some(ran(course, request, faults, all)),
-        Asked::Open(key, _, value, request) => {
+        RequestTreatment::Tagless(_) if is_refused && !has_selection(course) => None,
+        RequestTreatment::Tagless(request) => Some(ran(course, request, faults, all)),
+        RequestTreatment::Open(key, _, value, request) => {
             all.shown.insert(key, (*value).to_owned());
             Some(ran(course, request, faults, all))
         }
-        Asked::Run(request) => {
+        RequestTreatment::Run(request) => {
             if is_refused && !course.killed && !has_selection(course) {
                 let exit = course.ending.exit.map_or_else(String::new, |exit| format!(": {exit}"));
                 faults.add(clause, "refused", "the request is run", format!("no selection{exit}"));
@@ -253,22 +259,22 @@ fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, al
     }
 }
 
-fn has_selection(course: &Course) -> bool {
+fn has_selection(course: &RunObservations) -> bool {
     payload_of(course, "selector_chosen").is_some()
 }
 
 /// Payload of the first line with this event; null if it lacks one.
-fn payload_of(course: &Course, event: &str) -> Option<Json> {
+fn payload_of(course: &RunObservations, event: &str) -> Option<Json> {
     let mut lines = course.log.as_deref().unwrap_or_default().split(|byte| *byte == b'\n');
     lines.find_map(|line| {
-        let line = seen::decoded(line)?;
+        let line = observations::decoded(line)?;
         let is_one = line.get("event").and_then(Json::as_str) == Some(event);
         is_one.then(|| line.get("payload").cloned().unwrap_or_default())
     })
 }
 
 /// Judges a run whose request must be refused.
-fn refused(course: &Course, why: &str, faults: &mut Faults) {
+fn refused(course: &RunObservations, why: &str, faults: &mut Faults) {
     let got = match () {
         () if course.ending.exit == Some(Exit::Code(0)) => "exit status 0",
         () if !course.drivers.is_empty() => "a driver was started",
@@ -283,7 +289,7 @@ fn refused(course: &Course, why: &str, faults: &mut Faults) {
 }
 
 /// Judges the log of a run. Returns how it ended.
-fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -> End {
+fn ran(course: &RunObservations, request: &Request, faults: &mut Faults, all: &mut All) -> End {
     let text = course.log.as_deref().unwrap_or_default();
     let log = log::read(text, course.killed, request, faults);
     if let Some(id) = &log.run_id {

@@ -26,7 +26,7 @@ pub const DO: &str = "AID.PEERPROOF.DO.v1";
 
 /// Outcome of one execution.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ran {
+pub enum ExecutionResult {
     /// Success: output text and resulting state.
     Done(String, Box<State>),
     /// Failure with this error text.
@@ -60,7 +60,7 @@ pub fn is_doubtful(aid: &str) -> bool {
 }
 
 /// Runs a tool.
-pub fn run(aid: &str, input: &Json, state: &State) -> Ran {
+pub fn run(aid: &str, input: &Json, state: &State) -> ExecutionResult {
     let told = input.get("do");
     let get = |name: &str| told.and_then(|told| told.get(name));
     let mut next = state.clone();
@@ -68,7 +68,7 @@ pub fn run(aid: &str, input: &Json, state: &State) -> Ran {
     let remove = get("remove").cloned().unwrap_or_else(|| Json::Array(Vec::new()));
     let change = Json::object([("delta", true.into()), ("slots", set), ("removed_slots", remove)]);
     if let Err(why) = next.change(&change) {
-        return Ran::Failed(why.to_owned());
+        return ExecutionResult::Failed(why.to_owned());
     }
     let output = match get("output").and_then(Json::as_str) {
         Some(text) => text.to_owned(),
@@ -78,16 +78,16 @@ pub fn run(aid: &str, input: &Json, state: &State) -> Ran {
         }
     };
     match word(aid) {
-        "FAIL" => Ran::Failed("its tool always fails".to_owned()),
-        "OTHER" => Ran::Done("{\"other\":true}".to_owned(), next.into()),
+        "FAIL" => ExecutionResult::Failed("its tool always fails".to_owned()),
+        "OTHER" => ExecutionResult::Done("{\"other\":true}".to_owned(), next.into()),
         "MOVES" => {
             let last = next.0.len() - 1;
             next.0[last] = Some(super::state::Artifact::new("text", "tool", "\"moved\""));
-            Ran::Done(output, next.into())
+            ExecutionResult::Done(output, next.into())
         }
         word @ ("CRASH" | "EXIT" | "HANG" | "GARBAGE" | "CUT" | "EMPTY" | "NOTOK" | "NOOUTPUT"
-        | "BADOUTPUT" | "BADSTATE" | "FLOOD" | "NOISY" | "NAN") => Ran::Amiss(word.to_owned()),
-        _ => Ran::Done(output, next.into()),
+        | "BADOUTPUT" | "BADSTATE" | "FLOOD" | "NOISY" | "NAN") => ExecutionResult::Amiss(word.to_owned()),
+        _ => ExecutionResult::Done(output, next.into()),
     }
 }
 
@@ -151,14 +151,14 @@ impl Toolhost {
         reply
     }
 
-    fn come_to(&mut self, aid: &str, ran: Ran) -> Vec<ActorStep> {
+    fn come_to(&mut self, aid: &str, ran: ExecutionResult) -> Vec<ActorStep> {
         match ran {
-            Ran::Done(output, state) => self.success(aid, &output, *state),
-            Ran::Failed(error) => {
+            ExecutionResult::Done(output, state) => self.success(aid, &output, *state),
+            ExecutionResult::Failed(error) => {
                 let nothing = Json::object([("delta", true.into()), ("slots", Json::Object(Vec::new()))]);
                 vec![line(&self.reply(false, "TOOL_ERROR", &error, None, nothing))]
             }
-            Ran::Amiss(word) => self.in_mode(amiss(&word)),
+            ExecutionResult::Amiss(word) => self.in_mode(amiss(&word)),
         }
     }
 
@@ -195,14 +195,14 @@ impl Program for Toolhost {
 
     fn answer(&mut self, request: &[u8]) -> Vec<ActorStep> {
         let mut steps = match self.asked(request) {
-            Err(why) => self.come_to("", Ran::Failed(why.to_owned())),
+            Err(why) => self.come_to("", ExecutionResult::Failed(why.to_owned())),
             Ok((aid, input, state)) => match (run(&aid, &input, &state), told(input.get("do"))) {
-                (Ran::Done(_, state), Ok(Some(steps))) => {
+                (ExecutionResult::Done(_, state), Ok(Some(steps))) => {
                     self.keep(*state);
                     self.in_mode(steps)
                 }
                 (ran, Ok(_)) => self.come_to(&aid, ran),
-                (_, Err(why)) => self.come_to(&aid, Ran::Failed(why)),
+                (_, Err(why)) => self.come_to(&aid, ExecutionResult::Failed(why)),
             },
         };
         if self.aid.is_some() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::contract::boundary::workload::{ReplyVerifier, Shape, Workload};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
@@ -31,7 +31,7 @@ fn workload(name: &str, bytes: usize, aid: &str) -> Workload {
     let job =
         format!("{{\"request_json\":{{\"goal_id\":\"g\",\"inputs\":{{\"d\":\"{}\"}}}}}}", "x".repeat(bytes));
     let request = Json::object([("aid", Json::from(aid)), ("input_json", job.into())]);
-    let judge: Judge = Arc::new(|_, reply| {
+    let judge: ReplyVerifier = Arc::new(|_, reply| {
         let reply = json::decode(json::trim(reply), &DecodeLimits::default())
             .map_err(|error| format!("the reply is not JSON ({error})"))?;
         match reply.value.get("ok") {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_job_that_is_refused_is_no_job() {
-        let mut facts = boundary().usual_facts(Side::Provider);
+        let mut facts = boundary().full_facts(Side::Provider);
         let workloads = workloads(&facts).unwrap();
         assert!((workloads[0].judge)(0, b"{\"ok\":true}\n").is_ok());
         for reply in [&b"{\"ok\":false}"[..], b"", b"ok"] {

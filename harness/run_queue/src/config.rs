@@ -51,13 +51,13 @@ pub const KEYS: &[ConfigKey] = &[
         &["{root}*"],
         "Command line of a toolhost in serve mode with the Genesis tools",
     ),
-    ConfigKey::told_feature(
+    ConfigKey::optional_feature(
         "token",
         &["env|args: any", "header?: string", "value?: string"],
         "The HTTP adapter can require a token: `env` is the environment variable that holds it, or `args` \
          are added arguments with {token} in them",
     ),
-    ConfigKey::told_feature(
+    ConfigKey::optional_feature(
         "genesis",
         &["source: file", "aid: string", "compile?: any", "text?: string"],
         "The Genesis tools: `source` is a sample source file with @NONCE@ in it, `aid` the tool that it \

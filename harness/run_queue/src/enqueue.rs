@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::contract::boundary::ByRote;
+use peerproof_engine::contract::boundary::ConstantPeer;
 use peerproof_engine::contract::face::{
-    Aim, Allowed, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus,
-    Subject, Trace, What,
+    Aim, Allowed, Expectation, Expected, ExpectedPart, Face, Frame, Framing, Misfit, Reading, Rule,
+    SessionClauses, SessionTrace, Stimulus, StimulusKind, Subject, Trace,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::data::blame::Misconfigured;
@@ -16,7 +16,7 @@ use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::{Payload, Vars, shorten};
 use peerproof_engine::data::plan::{Act, Chunking, Fixture, Limits, Placing, Plan, Session, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::transcript::{Exit, FoundKind, Kind, Transcript, strict};
+use peerproof_engine::data::transcript::{EventKind, Exit, FoundKind, Transcript, strict};
 
 use super::ENQUEUE;
 use crate::inbox::{self, Clauses, DISK_BYTES, Outcome, QUEUE};
@@ -26,7 +26,7 @@ use crate::job::{DEPTH_MAX, Job, VERY_DEEP, arrays, with_member};
 pub(crate) const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
 /// A broken toolhost that reports every job as queued.
-pub const BY_ROTE: ByRote = ByRote::wrong(
+pub const BY_ROTE: ConstantPeer = ConstantPeer::wrong(
     "says queued and enqueues nothing",
     "cat >/dev/null; echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{\\\"queued\\\":\\\"x.json\\\"}\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}'",
 );
@@ -76,7 +76,7 @@ enum Message {
 
 /// Allowed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum AllowedAnswer {
     Done,
     Refused,
 }
@@ -139,8 +139,8 @@ impl Call {
 
 impl Face for Tool {
     type Message = Message;
-    type Way = Way;
-    type Extra = Call;
+    type Answer = AllowedAnswer;
+    type Notes = Call;
     /// Every `request_id` so far, and the sessions with a full disk.
     type State = (BTreeSet<String>, BTreeSet<usize>);
 
@@ -148,16 +148,20 @@ impl Face for Tool {
         (command == ENQUEUE).then_some(Framing::Whole)
     }
 
-    fn manners(&self) -> &Manners {
-        const { &Manners { no_process_left: LEAVES, no_file_left: LEAVES, ..Manners::all(SUCCESS) } }
+    fn session_clauses(&self) -> &SessionClauses {
+        const { &SessionClauses { no_process_left: LEAVES, no_file_left: LEAVES, ..SessionClauses::all(SUCCESS) } }
     }
 
     fn begin(&self, transcript: &Transcript) -> Self::State {
         (BTreeSet::new(), inbox::full_disks(&transcript.plan))
     }
 
-    fn expect(&self, (ids, full): &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Call>> {
-        let What::Said(line) = stimulus.what else { return None };
+    fn expect(
+        &self,
+        (ids, full): &mut Self::State,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedAnswer, Call>> {
+        let StimulusKind::Said(line) = stimulus.what else { return None };
         let mut call = Call::of(&line.bytes);
         let id = call.job.as_ref().filter(|_| call.may_put).and_then(|job| job.get("request_id")?.as_str());
         // A tool that makes one job of two equal ids may refuse the second.
@@ -168,11 +172,18 @@ impl Face for Tool {
             // The signal of the file size limit may end the process.
             allowed.push(Allowed::silence());
         }
-        allowed.extend(call.may_put.then(|| Allowed::answer(Way::Done).shows("accept")));
-        allowed.extend(call.may_refuse.then(|| Allowed::answer(Way::Refused).shows("refuse")));
+        allowed.extend(call.may_put.then(|| Allowed::answer(AllowedAnswer::Done).shows("accept")));
+        allowed.extend(call.may_refuse.then(|| Allowed::answer(AllowedAnswer::Refused).shows("refuse")));
         let choice = (call.clause == BAR).then_some("goal_id_with_bar");
         let (clause, effects) = (call.clause, Vec::new());
-        Some(Due::one(Expected { clause, subject: Subject::Turn, allowed, choice, effects, extra: call }))
+        Some(Expectation::one(Expected {
+            clause,
+            subject: Subject::Turn,
+            allowed,
+            choice,
+            effects,
+            extra: call,
+        }))
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
@@ -200,20 +211,20 @@ impl Face for Tool {
         }
     }
 
-    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+    fn fit(&self, _: &ExpectedPart<Self>, way: &AllowedAnswer, came: &[&Message]) -> Result<(), Misfit> {
         let set = |to: &str| Repair::Set { at: "/ok".to_owned(), to: Some(to.to_owned()) };
         let misfit = |reason, to| Err(Misfit { rank: 0, clause: None, reason, repair: set(to) });
         match (way, came.first()) {
-            (Way::Done, Some(Message::Refused(_))) => misfit("refused", "true"),
-            (Way::Refused, Some(Message::Done(..))) => misfit("accepted", "false"),
+            (AllowedAnswer::Done, Some(Message::Refused(_))) => misfit("refused", "true"),
+            (AllowedAnswer::Refused, Some(Message::Done(..))) => misfit("accepted", "false"),
             _ => Ok(()),
         }
     }
 
-    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+    fn phrase(&self, _: &ExpectedPart<Self>, way: &AllowedAnswer) -> String {
         match way {
-            Way::Done => "`ok` true".to_owned(),
-            Way::Refused => "`ok` false".to_owned(),
+            AllowedAnswer::Done => "`ok` true".to_owned(),
+            AllowedAnswer::Refused => "`ok` false".to_owned(),
         }
     }
 
@@ -230,7 +241,7 @@ impl Face for Tool {
 }
 
 /// Finding about a success without the state of a run.
-fn states(_: &Trace<'_, Tool>, heard: &Heard<'_, Tool>) -> Vec<Finding> {
+fn states(_: &Trace<'_, Tool>, heard: &SessionTrace<'_, Tool>) -> Vec<Finding> {
     let wrong = heard.answers().find(|(.., answer)| matches!(answer.message, Message::Done(_, false)));
     let finding = wrong.map(|(asked, ..)| {
         let expected = "a full `ds_state` beside `ok` true";
@@ -283,7 +294,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         judgement.findings.iter_mut().filter(is_end).for_each(|it| it.clause = DEEP.into());
     }
     let file = transcript.events.iter().find_map(|event| match &event.kind {
-        Kind::Looked { label, found, .. } if label == OUTSIDE => {
+        EventKind::Looked { label, found, .. } if label == OUTSIDE => {
             found.iter().find(|one| one.kind == FoundKind::File)
         }
         _ => None,
@@ -639,7 +650,7 @@ pub fn trial(facts: &Facts) -> Plan {
 /// Outcome of the trial call.
 pub fn tried(trial: &Transcript) -> RoleTrial {
     let refusal = judge::listen(&Tool, trial, |trace| {
-        let mut answers = trace.sessions.iter().flat_map(Heard::answers);
+        let mut answers = trace.sessions.iter().flat_map(SessionTrace::answers);
         answers.find_map(|(.., answer)| match answer.message {
             Message::Refused(reply) => Some(reply.clone()),
             Message::Done(..) => None,

@@ -1,7 +1,7 @@
 //! The toolhost with the Genesis tools: sources are written, compiled, loaded and called, and no other file
 //! appears.
 
-use peerproof_engine::contract::boundary::ByRote;
+use peerproof_engine::contract::boundary::ConstantPeer;
 use peerproof_engine::contract::face::Aim;
 use peerproof_engine::contract::judge as engine;
 use peerproof_engine::data::blame::Misconfigured;
@@ -12,7 +12,7 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Fixture, PathKind};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::transcript::{Exit, Kind, Transcript, strict};
+use peerproof_engine::data::transcript::{EventKind, Exit, Transcript, strict};
 
 use crate::SERVE;
 
@@ -22,7 +22,7 @@ pub mod kit;
 mod model;
 mod steps;
 mod talk;
-mod tried;
+mod tool_trials;
 
 use kit::{COMPILER, End, GENESIS, NO_COMPILER};
 use model::{Ended, GENERAL, MARK, OUTER, ROOT, SOURCES};
@@ -31,10 +31,10 @@ use talk::{Talk, letters};
 
 pub use generate::conversation;
 pub use kit::complete;
-pub use tried::{trial, tried};
+pub use tool_trials::{trial, tried};
 
 /// A broken peer that answers every request with the same good reply.
-pub const BY_ROTE: ByRote = ByRote::wrong(
+pub const BY_ROTE: ConstantPeer = ConstantPeer::wrong(
     "constant good reply",
     "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
      \"ds_state\":{\"delta\":true}}'; done",
@@ -63,9 +63,9 @@ pub const REDUNDANT: &[(&str, &str)] = &[
 ];
 
 /// Adds the steps of a check.
-type Tell = fn(&mut Talk, &mut Rng) -> Result<(), Untestable>;
+type StepAdder = fn(&mut Talk, &mut Rng) -> Result<(), Untestable>;
 
-fn check(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check {
+fn check(name: &str, clauses: &[&'static str], title: &str, tell: StepAdder) -> Check {
     let plan = move |facts: &Facts, rng: &mut Rng| {
         let mut talk = Talk::new(facts);
         talk.canary();
@@ -77,7 +77,7 @@ fn check(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check
     check.roles(&kit::ROLES[..1]).feature(GENESIS).on_process()
 }
 
-fn compiled(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check {
+fn compiled(name: &str, clauses: &[&'static str], title: &str, tell: StepAdder) -> Check {
     check(name, clauses, title, tell).roles(&kit::ROLES).also_feature(COMPILER)
 }
 
@@ -606,7 +606,7 @@ pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = engine::judge(&face::Genesis, transcript);
-    let is_cut = |kind: &Kind| matches!(kind, Kind::Looked { label, cut: true, .. } if label == OUTER || label == MARK);
+    let is_cut = |kind: &EventKind| matches!(kind, EventKind::Looked { label, cut: true, .. } if label == OUTER || label == MARK);
     if transcript.events.iter().any(|event| is_cut(&event.kind)) {
         judgement.untestable = Some(Untestable::new(
             "look_cut",

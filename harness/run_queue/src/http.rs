@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use peerproof_engine::contract::face::Aim;
 use peerproof_engine::data::blame::Misconfigured;
-use peerproof_engine::data::carriage::{Carriage, Framing, HTTP};
+use peerproof_engine::data::carriage::{BodyFraming, Carriage, HTTP};
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
@@ -81,7 +81,7 @@ pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
 
 /// True if an adapter without a token may answer a request with this status. `bytes` are the head and the body.
 pub fn may_answer(bytes: &[u8], status: u16) -> bool {
-    let how = Carriage::post().framing(Framing::Verbatim);
+    let how = Carriage::post().framing(BodyFraming::Verbatim);
     Request::of(&how, bytes).stand(None).allows(status)
 }
 
@@ -203,12 +203,12 @@ impl<'a> Talk<'a> {
             let job = self.job();
             let text = cases::head(&format!("Content-Length: {}\r\n", job.len()), &job);
             let connection = u32::try_from(self.count).unwrap_or(1);
-            let how = Carriage::post().framing(Framing::Verbatim).on(connection);
+            let how = Carriage::post().framing(BodyFraming::Verbatim).on(connection);
             self.send("", how, Payload::from_bytes(text.as_bytes()), 1).canary = true;
         }
         self.count += 1;
         let connection = u32::try_from(self.count).unwrap_or(1);
-        let how = Carriage::post().framing(Framing::Verbatim).on(connection);
+        let how = Carriage::post().framing(BodyFraming::Verbatim).on(connection);
         self.ask(aim, how, Payload::from_bytes(text.as_bytes()));
     }
 

@@ -10,7 +10,9 @@ use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::{Payload, Vars, shorten};
 use peerproof_engine::data::plan::{Act, Fixture, Plan};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::transcript::{Awaited, Event, FolderChange, Found, FoundKind, Kind, Transcript};
+use peerproof_engine::data::transcript::{
+    Awaited, Event, EventKind, FolderChange, FoundEntry, FoundKind, Transcript,
+};
 
 use super::FOLDERS;
 use super::job::{self, Job};
@@ -120,13 +122,13 @@ struct File<'a> {
 }
 
 /// Content of the queue at one look.
-struct Seen<'a> {
+struct QueueSnapshot<'a> {
     jobs: Vec<File<'a>>,
     others: Vec<File<'a>>,
 }
 
-impl<'a> Seen<'a> {
-    fn of(found: &'a [Found]) -> Self {
+impl<'a> QueueSnapshot<'a> {
+    fn of(found: &'a [FoundEntry]) -> Self {
         let files = found.iter().filter(|one| one.kind == FoundKind::File);
         let files = files.map(|one| {
             let bytes = one.bytes.as_ref().map_or(&[][..], |bytes| &bytes.0);
@@ -168,25 +170,27 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
     let mut looks = steps.filter(|(_, step)| matches!(&step.act, Act::Look { label, .. } if label == QUEUE));
     for event in &transcript.events {
         let sent = match &event.kind {
-            Kind::Looked { label, .. } if label == QUEUE => looks.next().map_or(usize::MAX, |(step, _)| step),
+            EventKind::Looked { label, .. } if label == QUEUE => {
+                looks.next().map_or(usize::MAX, |(step, _)| step)
+            }
             _ => 0,
         };
         match &event.kind {
-            Kind::FilePut { path, bytes, error: None } => ledger.put(&path.0, bytes),
-            Kind::Looked { label, cut: true, .. } if label == QUEUE => {
+            EventKind::FilePut { path, bytes, error: None } => ledger.put(&path.0, bytes),
+            EventKind::Looked { label, cut: true, .. } if label == QUEUE => {
                 judgement.untestable = Some(Untestable::new(
                     "look_cut",
                     "the queue contains more files than peerproof looks at",
                 ));
             }
-            Kind::Looked { label, found, .. } if label == QUEUE => {
-                let seen = Seen::of(found);
+            EventKind::Looked { label, found, .. } if label == QUEUE => {
+                let seen = QueueSnapshot::of(found);
                 if have_ended(&transcript.plan, sent) {
                     ledger.left(&seen);
                 }
                 ledger.look(&seen, sent);
             }
-            Kind::WatchOverflow => {
+            EventKind::WatchOverflow => {
                 judgement.untestable = Some(Untestable::new(
                     "watch_overflow",
                     "this machine dropped events of the watched queue",
@@ -200,7 +204,8 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         judgement.choice = Some(ChoiceSeen { pinned: false, key, value });
     }
     // A late answer is reported as late; its job may arrive after a look.
-    let is_late = |event: &Event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Frames, .. });
+    let is_late =
+        |event: &Event| matches!(event.kind, EventKind::DeadlinePassed { awaited: Awaited::Frames, .. });
     if !transcript.events.iter().any(is_late) {
         judgement.findings.extend(ledger.findings);
     } else {
@@ -259,7 +264,7 @@ impl Ledger<'_> {
     }
 
     /// Finding about a job in the inbox under a name that no worker accepts, after the writers have ended.
-    fn left(&mut self, seen: &Seen<'_>) {
+    fn left(&mut self, seen: &QueueSnapshot<'_>) {
         let goal = |request: &Request| request.job.as_ref()?.get("goal_id")?.as_str().map(str::to_owned);
         let goals: Vec<String> = self.requests.iter().filter_map(goal).collect();
         let is_left = |file: &&File<'_>| {
@@ -277,7 +282,7 @@ impl Ledger<'_> {
         }
     }
 
-    fn look(&mut self, seen: &Seen<'_>, sent: usize) {
+    fn look(&mut self, seen: &QueueSnapshot<'_>, sent: usize) {
         self.gone(seen);
         let requests: Vec<&Request> = self.requests.iter().filter(|request| request.step < sent).collect();
         let is_known = |ledger: &Self, step| ledger.owned.values().any(|(owner, _)| *owner == step);
@@ -334,7 +339,7 @@ impl Ledger<'_> {
     }
 
     /// Finding about an earlier job that was removed or changed.
-    fn gone(&mut self, seen: &Seen<'_>) {
+    fn gone(&mut self, seen: &QueueSnapshot<'_>) {
         let is_there = |path: &str, bytes: &[u8]| {
             seen.others.iter().any(|file| file.name == path && file.bytes == bytes)
         };
@@ -365,7 +370,7 @@ impl Ledger<'_> {
     }
 
     /// Finding about an accepted job that is missing from the inbox or differs.
-    fn missing(&mut self, request: &Request, job: &Json, seen: &Seen<'_>) {
+    fn missing(&mut self, request: &Request, job: &Json, seen: &QueueSnapshot<'_>) {
         let clauses = self.clauses;
         let expected = "a job in the inbox that equals the request";
         // A file outside the four folders may be a temporary one.
@@ -454,7 +459,9 @@ fn quoted(bytes: &[u8]) -> String {
 /// Finding about a file of the inbox that was written to after it got its `.json` name.
 fn written(transcript: &Transcript, judgement: &mut Judgement) {
     let wrong = transcript.events.iter().find_map(|event| match &event.kind {
-        Kind::FolderChanged { folder, path, change: FolderChange::Written, is_folder: false, .. } => {
+        EventKind::FolderChanged {
+            folder, path, change: FolderChange::Written, is_folder: false, ..
+        } => {
             let path = String::from_utf8_lossy(&path.0).into_owned();
             let is_job = path
                 .strip_prefix("inbox/")

@@ -91,7 +91,7 @@ impl Job {
 
 /// Verdict about a file in the inbox.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What {
+pub enum JobVerdict {
     /// A job, with the script of its program.
     Job(Vec<ActorStep>),
     /// A malformed file, by this clause.
@@ -101,16 +101,16 @@ pub enum What {
 }
 
 /// Judges the bytes of a file in the inbox.
-pub fn read(bytes: &[u8]) -> What {
+pub fn read(bytes: &[u8]) -> JobVerdict {
     if bytes.len() > BYTES_MAX {
-        return What::Malformed("QUE-JOB-18");
+        return JobVerdict::Malformed("QUE-JOB-18");
     }
     match Job::read(bytes) {
-        Job::Right(value) => What::Job(play(&value)),
-        Job::Barred(_) => What::Open(Some("goal_id_with_bar")),
-        Job::Halved(_) | Job::Unclear => What::Open(None),
-        Job::Malformed if decode(bytes).is_some() => What::Malformed("QUE-JOB-14"),
-        Job::Malformed => What::Malformed("QUE-JOB-13"),
+        Job::Right(value) => JobVerdict::Job(play(&value)),
+        Job::Barred(_) => JobVerdict::Open(Some("goal_id_with_bar")),
+        Job::Halved(_) | Job::Unclear => JobVerdict::Open(None),
+        Job::Malformed if decode(bytes).is_some() => JobVerdict::Malformed("QUE-JOB-14"),
+        Job::Malformed => JobVerdict::Malformed("QUE-JOB-13"),
     }
 }
 
@@ -236,14 +236,14 @@ mod tests {
     #[test]
     fn drafts_are_jobs_that_differ_and_play_what_they_say() {
         let fails = Draft::new(1).plays(vec![ActorStep::Sleep { ms: 5 }, ActorStep::Exit(3)]);
-        let What::Job(play) = read(fails.text().as_bytes()) else { panic!("{}", fails.text()) };
+        let JobVerdict::Job(play) = read(fails.text().as_bytes()) else { panic!("{}", fails.text()) };
         assert!(!succeeds(&play) && lasts_ms(&play) == 5);
         assert_eq!(token(fails.text().as_bytes()).as_deref(), Some("q001z"));
         let steps = Player.answer(fails.text().as_bytes());
         assert!(matches!(steps[..], [_, ActorStep::Stdout(_), ActorStep::Exit(3)]), "{steps:?}");
         assert_ne!(Draft::new(2).text(), Draft::new(1).text());
         let padded = Draft::new(3).padded(1_000).expand(&Default::default()).unwrap();
-        assert_eq!((padded.len(), read(&padded)), (1_000, What::Job(Vec::new())));
+        assert_eq!((padded.len(), read(&padded)), (1_000, JobVerdict::Job(Vec::new())));
     }
 
     #[test]
@@ -251,12 +251,12 @@ mod tests {
         let malformed = |draft: Draft| read(draft.text().as_bytes());
         let without = |name, value| malformed(Draft::new(1).with(name, value));
         for (name, value) in [("goal_id", ""), ("goal_id", "\"\""), ("goal_id", "7"), ("inputs", "[]")] {
-            assert_eq!(without(name, value), What::Malformed("QUE-JOB-14"), "{name} {value}");
+            assert_eq!(without(name, value), JobVerdict::Malformed("QUE-JOB-14"), "{name} {value}");
         }
-        assert_eq!(without("goal_id", "\"a|b\""), What::Open(Some("goal_id_with_bar")));
-        assert_eq!(read(b"{"), What::Malformed("QUE-JOB-13"));
-        assert_eq!(without("goal_id", "\"\\ud800\""), What::Open(None));
-        assert_eq!(read(&vec![b' '; BYTES_MAX + 1]), What::Malformed("QUE-JOB-18"));
+        assert_eq!(without("goal_id", "\"a|b\""), JobVerdict::Open(Some("goal_id_with_bar")));
+        assert_eq!(read(b"{"), JobVerdict::Malformed("QUE-JOB-13"));
+        assert_eq!(without("goal_id", "\"\\ud800\""), JobVerdict::Open(None));
+        assert_eq!(read(&vec![b' '; BYTES_MAX + 1]), JobVerdict::Malformed("QUE-JOB-18"));
         assert_eq!(depth(b"[[1]]"), 2);
     }
 }

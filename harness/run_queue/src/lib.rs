@@ -7,7 +7,7 @@
 use std::sync::{LazyLock, OnceLock};
 
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
+use peerproof_engine::contract::boundary::{Boundary, ConfigKey, ConstantPeer, Isolation, SurvivalClause};
 use peerproof_engine::contract::program::Program;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::carriage::HTTP;
@@ -134,7 +134,7 @@ impl Boundary for RunQueue {
         }
     }
 
-    fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
+    fn lives_on(&self, command: &str, should: &str) -> Option<SurvivalClause> {
         // A plugin may end a Genesis toolhost.
         if command == HTTP { http::lives_on(should) } else { None }
     }
@@ -154,7 +154,7 @@ impl Boundary for RunQueue {
         trial::enter(facts, probes);
     }
 
-    fn usual_facts(&self, side: Side) -> Facts {
+    fn full_facts(&self, side: Side) -> Facts {
         let own = self.commands().into_iter().filter(|(other, _)| *other == side);
         let commands = own.flat_map(|(_, names)| names).map(str::to_owned).collect();
         let mut facts = Facts { commands, ..Facts::new(side) };
@@ -189,7 +189,7 @@ impl Boundary for RunQueue {
         &ALL
     }
 
-    fn answers_by_rote(&self) -> &'static [ByRote] {
+    fn constant_peers(&self) -> &'static [ConstantPeer] {
         const { &[worker::MOVES_ALL, worker::FAILS_ALL, enqueue::BY_ROTE, genesis::BY_ROTE] }
     }
 }

@@ -1,11 +1,11 @@
 //! The worker: it takes jobs from the inbox, runs a program for each, and moves them to `done/` or `failed/`.
 //!
-//! The harness plays the program, which follows the script of its job ([`Player`](crate::job::Player)). [`course`]
+//! The harness plays the program, which follows the script of its job ([`Player`](crate::job::Player)). [`timeline`]
 //! collects the observations, and [`model`] judges them.
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::contract::boundary::ByRote;
+use peerproof_engine::contract::boundary::ConstantPeer;
 use peerproof_engine::contract::face::Aim;
 use peerproof_engine::contract::memory;
 use peerproof_engine::data::blame::Misconfigured;
@@ -19,10 +19,10 @@ use peerproof_engine::data::transcript::{Transcript, strict};
 use crate::config::{ATTEMPTS, POLL_MS, RECOVER_MS, RETRY_MS};
 
 pub mod cases;
-pub mod course;
 pub mod crash;
 pub mod model;
 pub mod talk;
+pub mod timeline;
 
 /// Name of the queue's fixture.
 pub const QUEUE: &str = "queue";
@@ -82,13 +82,13 @@ pub const REDUNDANT: &[(&str, &str)] = &[
 ];
 
 /// A broken worker that moves all jobs to `done/` and runs nothing.
-pub const MOVES_ALL: ByRote = ByRote::wrong(
+pub const MOVES_ALL: ConstantPeer = ConstantPeer::wrong(
     "moves files and runs nothing",
     "q='{queue}'; mkdir -p $q/inbox $q/done; while sleep 0.1; do mv $q/inbox/*.json $q/done/ 2>/dev/null; done",
 );
 
 /// A broken worker that fails all jobs.
-pub const FAILS_ALL: ByRote = ByRote::wrong(
+pub const FAILS_ALL: ConstantPeer = ConstantPeer::wrong(
     "fails everything",
     "q='{queue}'; while sleep 0.1; do mv $q/inbox/*.json $q/failed/ 2>/dev/null; done",
 );
@@ -126,7 +126,7 @@ pub fn limit(facts: &Facts, name: &str) -> u64 {
 
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
-    let course = course::Course::of(transcript);
+    let course = timeline::Timeline::of(transcript);
     let mut model = model::Model::new(&course, transcript);
     model.judge();
     let steps = &transcript.plan.steps;
@@ -154,7 +154,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 }
 
 /// Reason why a conversation without findings proves nothing.
-fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: usize) -> Option<Untestable> {
+fn undecided(
+    course: &timeline::Timeline<'_>,
+    transcript: &Transcript,
+    completed: usize,
+) -> Option<Untestable> {
     let about = |clauses: &[&str]| {
         let mut aims = transcript.plan.steps.iter().filter_map(Aim::of);
         aims.any(|aim| clauses.contains(&aim.clause.0.as_str()))

@@ -1,7 +1,7 @@
 //! Assignment of replies to requests: replies come in the order of the requests.
 
 use super::expect::Expect;
-use peerproof_engine::contract::judge::order::{self, Alignment, Turn};
+use peerproof_engine::contract::judge::order::{self, Alignment, OrderedRequest};
 use peerproof_engine::data::json::Json;
 
 /// One reply frame, decoded if possible.
@@ -16,7 +16,7 @@ pub struct Frame {
 
 /// A sent line with its expected answer and the index of the event that began it.
 #[derive(Clone, Copy)]
-pub struct Due<'a> {
+pub struct ExpectedLine<'a> {
     /// Expected answer.
     pub expect: &'a Expect,
     /// Index of the line's first event. Earlier frames cannot answer it.
@@ -24,13 +24,13 @@ pub struct Due<'a> {
 }
 
 /// Assigns frames to sent lines.
-pub fn align(dues: &[Due<'_>], frames: &[Frame]) -> Alignment {
-    let turn = |due: &Due<'_>| Turn {
+pub fn align(dues: &[ExpectedLine<'_>], frames: &[Frame]) -> Alignment {
+    let turn = |due: &ExpectedLine<'_>| OrderedRequest {
         may_be_silent: due.expect.may_be_silent(),
         may_be_passed_over: due.expect.may_be_passed_over(),
         may_end: due.expect.may_end(),
     };
-    let turns: Vec<Turn> = dues.iter().map(turn).collect();
+    let turns: Vec<OrderedRequest> = dues.iter().map(turn).collect();
     let can = |e: usize, f: usize| frames[f].place >= dues[e].sent;
     let fits =
         |e: usize, f: usize| frames[f].value.as_ref().is_ok_and(|value| dues[e].expect.fit(value).is_some());
@@ -47,7 +47,8 @@ mod tests {
     }
 
     fn align(expects: &[&Expect], frames: &[Frame]) -> Alignment {
-        let dues: Vec<Due<'_>> = expects.iter().map(|expect| Due { expect, sent: 0 }).collect();
+        let dues: Vec<ExpectedLine<'_>> =
+            expects.iter().map(|expect| ExpectedLine { expect, sent: 0 }).collect();
         super::align(&dues, frames)
     }
 
@@ -117,12 +118,12 @@ mod tests {
     fn a_frame_from_before_a_line_does_not_answer_it() {
         let refused = Expect::refused("C");
         let early = || frame(r#"{"ok":false,"error":"banner"}"#);
-        let alignment = super::align(&[Due { expect: &refused, sent: 1 }], &[early()]);
+        let alignment = super::align(&[ExpectedLine { expect: &refused, sent: 1 }], &[early()]);
         assert_eq!((alignment.answers, alignment.extra), (vec![None], vec![0]));
 
         let (good, mut answer) = echo(1);
         answer.place = 2;
-        let dues = [Due { expect: &good, sent: 1 }, Due { expect: &refused, sent: 3 }];
+        let dues = [ExpectedLine { expect: &good, sent: 1 }, ExpectedLine { expect: &refused, sent: 3 }];
         let alignment = super::align(&dues, &[early(), answer]);
         assert_eq!((alignment.answers, alignment.extra), (vec![Some(1), None], vec![0]));
     }
@@ -133,7 +134,7 @@ mod tests {
         let blank = Expect::refused("C").or(Allowed::of(Outcome::Silence));
         let (good, _) = echo(1);
         let wrong = Frame { place: 2, ..frame(r#"{"ok":false,"error":"no"}"#) };
-        let dues = [Due { expect: &good, sent: 1 }, Due { expect: &blank, sent: 3 }];
+        let dues = [ExpectedLine { expect: &good, sent: 1 }, ExpectedLine { expect: &blank, sent: 3 }];
         assert_eq!(super::align(&dues, &[wrong]).answers, [Some(0), None]);
     }
 }

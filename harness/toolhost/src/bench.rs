@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::role::role;
 use super::talk::{Request, Talk, quoted};
-use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::contract::boundary::workload::{ReplyVerifier, Shape, Workload};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
@@ -220,7 +220,7 @@ fn parse(text: &str) -> Option<Json> {
 }
 
 /// Judges a reply: it must be a success with the expected output, if that is known.
-fn judge(outputs: Vec<Option<Json>>) -> Judge {
+fn judge(outputs: Vec<Option<Json>>) -> ReplyVerifier {
     Arc::new(move |variant, reply| {
         let shown = || String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
         let decoded = json::decode(reply, &DecodeLimits::default())
@@ -257,11 +257,11 @@ pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usual;
+    use crate::full_facts;
 
     #[test]
     fn requests_have_their_sizes_and_differ() {
-        let workloads = workloads(&usual::facts(Side::Provider)).unwrap();
+        let workloads = workloads(&full_facts::facts(Side::Provider)).unwrap();
         assert_eq!(workloads.len(), SERVE.len() + RUN.len());
         for (workload, size) in workloads.iter().zip(SERVE.iter().chain(RUN)) {
             let lengths: Vec<usize> = workload.requests.iter().map(Vec::len).collect();
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn small_exchanges_are_a_plan() {
-        let facts = usual::facts(Side::Provider);
+        let facts = full_facts::facts(Side::Provider);
         let plan = small_exchanges(&facts, 10).unwrap();
         assert_eq!(plan.steps.len(), 11);
         assert!(small_exchanges(&Facts::new(Side::Provider), 10).is_none());

@@ -21,7 +21,7 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::expect::{Allowed, Expect, Match, Outcome};
 use super::talk::{Talk, quoted};
 use peerproof_engine::data::blame::HarnessFault;
-use peerproof_engine::data::case::{self, Case, Loaded, Part, Recipe};
+use peerproof_engine::data::case::{self, Case, Loaded, Recipe, RecipePart};
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::clause::{ClauseId, Side};
 use peerproof_engine::data::facts::Facts;
@@ -51,7 +51,7 @@ struct Row {
     chunking: Chunking,
     /// Clause that a violation breaks. The default is the case's first clause.
     clause: Option<ClauseId>,
-    expect: Wanted,
+    expect: ExpectedAnswer,
     reason: Option<String>,
     /// True if output beside the replies breaks the step's clause.
     #[serde(default)]
@@ -75,7 +75,7 @@ enum Canary {
 
 /// Expected answer: `"refused"`, `{ output = '…' }`, an array of alternatives, or `{ choice = "key", any_of = […] }`.
 #[derive(Debug, Clone)]
-struct Wanted {
+struct ExpectedAnswer {
     choice: Option<String>,
     allowed: Vec<Allowed>,
 }
@@ -106,7 +106,7 @@ fn all() -> &'static [Loaded<Row>] {
 
 fn load() -> Result<Vec<Loaded<Row>>, HarnessFault> {
     let cases: Vec<Loaded<Row>> = case::load(case::files(&FILES))?;
-    let facts = super::usual::facts(Side::Provider);
+    let facts = super::full_facts::facts(Side::Provider);
     for Loaded { file, case } in &cases {
         let wrong =
             |error: Untestable| HarnessFault::from(format!("{file}.toml, case {:?}: {error}", case.id));
@@ -250,14 +250,18 @@ impl Row {
         match (&self.raw, &self.input) {
             (Some(raw), None) => raw.payload(&limits, &|text| filler.fill_in(text)),
             (None, Some(input)) => {
-                let mut parts = vec![Part::Text(format!("{}\"input_json\":\"", filler.head()))];
+                let mut parts = vec![RecipePart::Text(format!("{}\"input_json\":\"", filler.head()))];
                 parts.extend(input.0.iter().cloned().map(|part| match part {
-                    Part::Text(text) => Part::Text(inside(&quoted(&text)).to_owned()),
-                    Part::Repeat(unit, times) => Part::Repeat(inside(&quoted(&unit)).to_owned(), times),
-                    Part::Fill(unit, bytes) => Part::Fill(inside(&quoted(&unit)).to_owned(), bytes),
-                    Part::Hex(_) => part,
+                    RecipePart::Text(text) => RecipePart::Text(inside(&quoted(&text)).to_owned()),
+                    RecipePart::Repeat(unit, times) => {
+                        RecipePart::Repeat(inside(&quoted(&unit)).to_owned(), times)
+                    }
+                    RecipePart::Fill(unit, bytes) => {
+                        RecipePart::Fill(inside(&quoted(&unit)).to_owned(), bytes)
+                    }
+                    RecipePart::Hex(_) => part,
                 }));
-                parts.push(Part::Text("\"}".to_owned()));
+                parts.push(RecipePart::Text("\"}".to_owned()));
                 // An input is data, so a dollar sign in it has no meaning.
                 Recipe(parts).payload(&limits, &|text| Ok(text.to_owned()))
             }
@@ -282,25 +286,25 @@ impl Row {
     }
 }
 
-impl<'de> Deserialize<'de> for Wanted {
+impl<'de> Deserialize<'de> for ExpectedAnswer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OneOrMore;
         impl<'de> Visitor<'de> for OneOrMore {
-            type Value = Wanted;
+            type Value = ExpectedAnswer;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an outcome, a table or an array of them")
             }
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<Wanted, E> {
-                Ok(Wanted { choice: None, allowed: vec![Allowed::of(outcome(word)?)] })
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<ExpectedAnswer, E> {
+                Ok(ExpectedAnswer { choice: None, allowed: vec![Allowed::of(outcome(word)?)] })
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Wanted, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ExpectedAnswer, A::Error> {
                 let mut allowed = Vec::new();
-                while let Some(wanted) = seq.next_element::<Wanted>()? {
+                while let Some(wanted) = seq.next_element::<ExpectedAnswer>()? {
                     allowed.extend(wanted.allowed);
                 }
-                Ok(Wanted { choice: None, allowed })
+                Ok(ExpectedAnswer { choice: None, allowed })
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Wanted, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ExpectedAnswer, A::Error> {
                 WantedRow::deserialize(de::value::MapAccessDeserializer::new(map))?.wanted()
             }
         }
@@ -312,7 +316,7 @@ impl<'de> Deserialize<'de> for Wanted {
 #[serde(deny_unknown_fields)]
 struct WantedRow {
     choice: Option<String>,
-    any_of: Option<Vec<Wanted>>,
+    any_of: Option<Vec<ExpectedAnswer>>,
     outcome: Option<String>,
     output: Option<String>,
     hit: Option<bool>,
@@ -324,13 +328,13 @@ struct WantedRow {
 }
 
 impl WantedRow {
-    fn wanted<E: de::Error>(self) -> Result<Wanted, E> {
+    fn wanted<E: de::Error>(self) -> Result<ExpectedAnswer, E> {
         if let Some(any_of) = self.any_of {
             if self.outcome.is_some() || self.output.is_some() || self.shows.is_some() {
                 return Err(E::custom("`any_of` stands alone or with `choice`"));
             }
             let allowed = any_of.into_iter().flat_map(|wanted| wanted.allowed).collect();
-            return Ok(Wanted { choice: self.choice, allowed });
+            return Ok(ExpectedAnswer { choice: self.choice, allowed });
         }
         let allowed = Allowed {
             output: self.output,
@@ -340,7 +344,7 @@ impl WantedRow {
             choice: self.shows,
             ..Allowed::of(self.outcome.as_deref().map_or(Ok(Outcome::Ok), outcome)?)
         };
-        Ok(Wanted { choice: self.choice, allowed: vec![allowed] })
+        Ok(ExpectedAnswer { choice: self.choice, allowed: vec![allowed] })
     }
 }
 

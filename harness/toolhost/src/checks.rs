@@ -3,7 +3,7 @@
 use peerproof_engine::data::check::Check;
 
 mod ambient;
-mod dispatch;
+mod dispatcher;
 mod ds_state;
 mod framing;
 mod http_get;
@@ -33,7 +33,7 @@ pub fn all() -> Vec<Check> {
         http_get::checks(),
         model::checks(),
         ambient::checks(),
-        dispatch::checks(),
+        dispatcher::checks(),
     ]
     .into_iter()
     .flatten()

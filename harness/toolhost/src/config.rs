@@ -192,7 +192,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::{checks, usual};
+    use super::super::{checks, full_facts};
     use super::KEYS;
     use peerproof_engine::data::clause::Side;
     use peerproof_engine::data::rng::Rng;
@@ -234,7 +234,7 @@ mod tests {
     fn every_choice_that_a_check_can_record_can_be_pinned() {
         let mut found = BTreeMap::new();
         for side in [Side::Provider, Side::Consumer] {
-            let facts = usual::facts(side);
+            let facts = full_facts::facts(side);
             for check in checks::all() {
                 if !facts.commands.contains(&check.command) {
                     continue;

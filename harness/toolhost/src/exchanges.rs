@@ -5,7 +5,7 @@ use super::expect::{Expect, Outcome};
 use super::frames;
 use super::model;
 use super::oracle;
-use peerproof_engine::contract::boundary::Exchange;
+use peerproof_engine::contract::boundary::NormalizedExchange;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
@@ -16,7 +16,7 @@ use peerproof_engine::run::matrix::canonical::canonical;
 const CHARS_MAX: usize = 240;
 
 /// Exchanges of all sessions, in the order of sending.
-pub fn of(transcript: &Transcript) -> Vec<Exchange> {
+pub fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
     let mut all = Vec::new();
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
         let sent = match spec.command.as_str() {
@@ -38,7 +38,7 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
                 Some(Err(_)) => ("no JSON".to_owned(), Some("reply_not_json".to_owned())),
                 None => ("nothing".to_owned(), (!expect.may_be_silent()).then(|| "no_reply".to_owned())),
             };
-            all.push(Exchange {
+            all.push(NormalizedExchange {
                 sent: shorten(&String::from_utf8_lossy(&line.bytes), CHARS_MAX).into_owned(),
                 came,
                 clause: expect.clause.0.clone(),

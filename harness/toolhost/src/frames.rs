@@ -5,7 +5,7 @@ use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json};
 use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Clause: replies are strict JSON in strict UTF-8.
 const STRICT_JSON: &str = "TH-REPLY-01";
@@ -40,7 +40,7 @@ pub fn of(transcript: &Transcript, session: usize) -> (Vec<Frame>, Vec<u8>) {
         return (frames, Vec::new());
     }
     let sent = transcript.of(session).map(|event| match &event.kind {
-        Kind::Sent { payload, .. } => payload.lines(),
+        EventKind::Sent { payload, .. } => payload.lines(),
         _ => 0,
     });
     let (frames, rest) = lines(&out, &lines::line_feeds(transcript, session), 1 + sent.sum::<usize>());

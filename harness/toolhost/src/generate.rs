@@ -43,7 +43,7 @@ const BYTES_MAX: usize = 4 << 20;
 
 /// One line without its line feed, under construction.
 #[derive(Debug, Clone, Default)]
-struct Made {
+struct GeneratedLine {
     payload: Payload,
     /// Additional time for its tool, in ms.
     allow_ms: u64,
@@ -51,7 +51,7 @@ struct Made {
     issues: Option<String>,
 }
 
-impl Made {
+impl GeneratedLine {
     fn bytes(bytes: &[u8]) -> Self {
         let payload = match std::str::from_utf8(bytes) {
             Ok(text) => Payload::text(text),
@@ -112,7 +112,7 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     // A line that may stay unanswered makes all later ones uncertain, or ends the session, so long conversations have
     // none.
     let strict = first == Theme::Leases || chapters > SILENCE_CHAPTERS_MAX;
-    let mut book = Book::new(facts, first == Theme::Leases, strict, pace, rng);
+    let mut book = ServeConversation::new(facts, first == Theme::Leases, strict, pace, rng);
     // One line with an unknown effect leaves doubt about slots and keys to the end.
     book.plain = chapters > 1 && rng.chance(1, 3);
     for chapter in 0..chapters {
@@ -140,13 +140,13 @@ fn requests(rng: &mut Rng) -> u64 {
 /// Conversation of serve mode about `theme`, with this many requests and some canaries.
 pub fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
     let enforce = theme == Theme::Leases;
-    let mut book = Book::new(facts, enforce, enforce, Pace::Close, rng);
+    let mut book = ServeConversation::new(facts, enforce, enforce, Pace::Close, rng);
     book.chapter(theme, count, rng);
     book.end(rng)
 }
 
 /// Conversation of serve mode under construction.
-struct Book<'a> {
+struct ServeConversation<'a> {
     facts: &'a Facts,
     maker: Maker,
     weaver: Weaver<'a>,
@@ -155,7 +155,7 @@ struct Book<'a> {
     plain: bool,
 }
 
-impl<'a> Book<'a> {
+impl<'a> ServeConversation<'a> {
     /// Creates an empty conversation. `enforce` requires leases; with `strict` every line must be answered.
     fn new(facts: &'a Facts, enforce: bool, strict: bool, pace: Pace, rng: &mut Rng) -> Self {
         let mut session = Session { command: "serve".to_owned(), ..Session::default() };
@@ -218,7 +218,13 @@ impl<'a> Book<'a> {
         self.weaver.canary();
     }
 
-    fn line(&mut self, theme: Theme, hostility: u64, stored: Option<Made>, rng: &mut Rng) -> Made {
+    fn line(
+        &mut self,
+        theme: Theme,
+        hostility: u64,
+        stored: Option<GeneratedLine>,
+        rng: &mut Rng,
+    ) -> GeneratedLine {
         let maker = &mut self.maker;
         let made = match theme {
             Theme::Seeds => match stored {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
+use peerproof_engine::contract::boundary::{
+    Boundary, ConfigKey, ConstantPeer, Isolation, NormalizedExchange, SurvivalClause,
+};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
 use peerproof_engine::data::clause::{self, Clause, Side};
@@ -23,10 +25,11 @@ pub mod cases;
 pub mod checks;
 pub mod config;
 pub mod consumer;
-pub mod dispatch;
+pub mod dispatcher;
 pub mod exchanges;
 pub mod expect;
 pub mod frames;
+pub mod full_facts;
 pub mod generate;
 pub mod model;
 pub mod oracle;
@@ -39,7 +42,6 @@ mod rungs;
 pub mod state;
 pub mod talk;
 pub mod talk_state;
-pub mod usual;
 
 /// The toolhost boundary. Its data is loaded on demand: a reference peer needs none of it, and is started thousands of
 /// times.
@@ -111,7 +113,7 @@ impl Boundary for Toolhost {
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match transcript.facts.side {
             Side::Provider => strict::expectations::<expect::Expect>(&transcript.plan)?,
-            Side::Consumer => strict::expectations::<dispatch::expect::CallExpect>(&transcript.plan)?,
+            Side::Consumer => strict::expectations::<dispatcher::expect::CallExpect>(&transcript.plan)?,
         }
         relation::admit(&transcript.plan)
     }
@@ -124,13 +126,13 @@ impl Boundary for Toolhost {
         model::judge(transcript)
     }
 
-    fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
+    fn lives_on(&self, command: &str, should: &str) -> Option<SurvivalClause> {
         match (command, should) {
             // A tool that aborts its process may take the toolhost down.
             (_, "TH-TOOL-04") => None,
-            ("serve", "TH-LIMIT-04" | "TH-LIMIT-06") => Some(LivesOn::by("TH-LIMIT-05")),
-            ("serve", _) => Some(LivesOn::by("TH-FRAME-01")),
-            ("run", _) => Some(LivesOn::by("TH-RUN-04")),
+            ("serve", "TH-LIMIT-04" | "TH-LIMIT-06") => Some(SurvivalClause::by("TH-LIMIT-05")),
+            ("serve", _) => Some(SurvivalClause::by("TH-FRAME-01")),
+            ("run", _) => Some(SurvivalClause::by("TH-RUN-04")),
             _ => None,
         }
     }
@@ -167,7 +169,7 @@ impl Boundary for Toolhost {
         probe::complete(facts, features_given, probes);
     }
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
         exchanges::of(transcript)
     }
 
@@ -179,8 +181,8 @@ impl Boundary for Toolhost {
         generate::variants(plan, step)
     }
 
-    fn usual_facts(&self, side: Side) -> Facts {
-        usual::facts(side)
+    fn full_facts(&self, side: Side) -> Facts {
+        full_facts::facts(side)
     }
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
@@ -191,9 +193,9 @@ impl Boundary for Toolhost {
         bench::small_exchanges(facts, exchanges)
     }
 
-    fn answers_by_rote(&self) -> &'static [ByRote] {
+    fn constant_peers(&self) -> &'static [ConstantPeer] {
         const {
-            &[ByRote::wrong(
+            &[ConstantPeer::wrong(
                 "constant full reply",
                 "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
                  \"ds_state\":{\"delta\":true}}'; done",

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::align::Frame;
 use super::expect::{Allowed, Expect, Outcome};
-use super::oracle::{self, Asked, Expected};
+use super::oracle::{self, Expected, LineExpectation};
 use peerproof_engine::data::finding::{Finding, Judgement, Nature};
 use peerproof_engine::data::json::Json;
-use peerproof_engine::data::lines::{self, Line};
+use peerproof_engine::data::lines::{self, RequestLine};
 use peerproof_engine::data::plan::Step;
-use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 mod cache;
 mod lease;
@@ -108,7 +108,7 @@ fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
 pub fn may_be_silent(line: &[u8]) -> bool {
     let pins =
         Pins::of(&peerproof_engine::data::facts::Facts::new(peerproof_engine::data::clause::Side::Provider));
-    matches!(request::read(&Line::alone(line), &pins, true), Reading::Blank { .. })
+    matches!(request::read(&RequestLine::alone(line), &pins, true), Reading::Blank { .. })
 }
 
 /// Expectation that a step carries for one of its lines. It names the clause that its author chose.
@@ -121,9 +121,9 @@ fn hint(step: Option<&Step>, of_step: usize) -> Option<Expect> {
     }
 }
 
-fn asked(transcript: &Transcript, line: &Line, sent: usize, judged: Judged) -> Asked {
+fn asked(transcript: &Transcript, line: &RequestLine, sent: usize, judged: Judged) -> LineExpectation {
     let step = transcript.plan.steps.get(line.step);
-    Asked {
+    LineExpectation {
         step: line.step,
         sent,
         expect: judged.expect,
@@ -137,7 +137,7 @@ fn asked(transcript: &Transcript, line: &Line, sent: usize, judged: Judged) -> A
 fn frame_times(transcript: &Transcript, session: usize) -> Vec<u64> {
     let mut times = Vec::new();
     for event in transcript.of(session) {
-        if let Kind::Received { bytes } = &event.kind {
+        if let EventKind::Received { bytes } = &event.kind {
             let frames = memchr::memchr_iter(b'\n', &bytes.0).count();
             times.extend(std::iter::repeat_n(event.at_us, frames));
         }
@@ -253,7 +253,7 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
     let mut follow = Follow::new(frames, &readings, all_ended);
     let mut expected = Expected { asked: Vec::with_capacity(lines.len()), findings: Vec::new() };
     let begun = lines::begun(transcript, session);
-    let sent = |line: &Line| lines::sent(&begun, line);
+    let sent = |line: &RequestLine| lines::sent(&begun, line);
     let exit = transcript.exit(session);
     let mut over: Option<Outcome> = None;
     for (index, (line, (reading, span))) in lines.iter().zip(&readings).enumerate() {
@@ -388,7 +388,7 @@ fn is_issue(request: &Request, pins: &Pins) -> bool {
 fn issued(
     world: &mut World<'_>,
     transcript: &Transcript,
-    line: &Line,
+    line: &RequestLine,
     request: &Request,
     reply: Option<&Json>,
     span: Span,

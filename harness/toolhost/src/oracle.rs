@@ -3,8 +3,8 @@
 
 use serde::Deserialize as _;
 
-use super::align::{Due, Frame, align};
-use super::dispatch;
+use super::align::{ExpectedLine, Frame, align};
+use super::dispatcher;
 use super::expect::{Allowed, Expect, Outcome};
 use super::frames::{self, decode};
 use super::reply_rules;
@@ -16,7 +16,7 @@ use peerproof_engine::data::json;
 use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::Act;
-use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 mod relations;
 
@@ -40,7 +40,7 @@ mod clause {
 }
 
 /// Expectation of one line of a step.
-pub(super) struct Asked {
+pub(super) struct LineExpectation {
     pub step: usize,
     /// Index of the event that began the line, within its session.
     pub sent: usize,
@@ -52,7 +52,7 @@ pub(super) struct Asked {
     pub hint: Option<Expect>,
 }
 
-impl Asked {
+impl LineExpectation {
     fn file(&self, mut finding: Finding) -> Finding {
         if let Some((_, clause)) = self.clauses.iter().find(|(reason, _)| *reason == finding.reason) {
             finding.clause = (*clause).into();
@@ -62,14 +62,14 @@ impl Asked {
 }
 
 /// Lines in the form for their assignment to frames.
-pub(super) fn dues(asked: &[Asked]) -> Vec<Due<'_>> {
-    asked.iter().map(|asked| Due { expect: &asked.expect, sent: asked.sent }).collect()
+pub(super) fn dues(asked: &[LineExpectation]) -> Vec<ExpectedLine<'_>> {
+    asked.iter().map(|asked| ExpectedLine { expect: &asked.expect, sent: asked.sent }).collect()
 }
 
 /// Expectations of a session.
 pub(super) struct Expected {
     /// Expectations of its lines, in order.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<LineExpectation>,
     /// Other findings.
     pub findings: Vec<Finding>,
 }
@@ -99,7 +99,7 @@ pub(super) fn judge_with(transcript: &Transcript, expectations: &Expectations<'_
     let mut judgement = Judgement::default();
     for (session, peer) in transcript.plan.sessions.iter().enumerate() {
         if peer.command == "command" {
-            dispatch::oracle::judge_session(transcript, session, &mut judgement);
+            dispatcher::oracle::judge_session(transcript, session, &mut judgement);
         } else {
             judge_session(transcript, session, expectations, &mut judgement);
         }
@@ -224,7 +224,7 @@ fn judge_session(
 
 /// Findings about frames that answer nothing, one for each kind.
 fn extra_frames(
-    asked: &[Asked],
+    asked: &[LineExpectation],
     alignment: &Alignment,
     frames: &[Frame],
     stray: Option<&str>,
@@ -260,11 +260,11 @@ fn extra_frames(
 }
 
 /// Sent lines with their expectations.
-fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
+fn asked(transcript: &Transcript, session: usize) -> Vec<LineExpectation> {
     let mut asked = Vec::new();
     let begun = lines::begun(transcript, session);
     for event in transcript.of(session) {
-        let Kind::Sent { step: index, .. } = event.kind else { continue };
+        let EventKind::Sent { step: index, .. } = event.kind else { continue };
         let (first, other) = begun.get(&index).copied().unwrap_or_default();
         let Some(step) = transcript.plan.steps.get(index) else { continue };
         let expects: Vec<Expect> = match &step.expect {
@@ -272,7 +272,7 @@ fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
             serde_json::Value::Null => Vec::new(),
             one => Expect::deserialize(one).map(|expect| vec![expect]).unwrap_or_default(),
         };
-        asked.extend(expects.into_iter().enumerate().map(|(of_step, expect)| Asked {
+        asked.extend(expects.into_iter().enumerate().map(|(of_step, expect)| LineExpectation {
             step: index,
             sent: if of_step == 0 { first } else { other },
             expect,
@@ -284,7 +284,7 @@ fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
     asked
 }
 
-fn reply(asked: &Asked, frame: &Frame, stray: Option<&str>, judgement: &mut Judgement) {
+fn reply(asked: &LineExpectation, frame: &Frame, stray: Option<&str>, judgement: &mut Judgement) {
     let value = match &frame.value {
         Ok(value) => value,
         Err(error) => {
@@ -342,7 +342,7 @@ fn note_choice(expect: &Expect, allowed: &Allowed, judgement: &mut Judgement) {
 
 /// Reason why no more replies come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
+enum ReplyEnd {
     /// The process exited as an expectation allows.
     Rightly,
     /// There is a finding about it.
@@ -350,7 +350,7 @@ enum Over {
 }
 
 /// Handles a request without a reply while later ones were answered.
-fn passed_over(asked: &Asked, judgement: &mut Judgement) {
+fn passed_over(asked: &LineExpectation, judgement: &mut Judgement) {
     match asked.expect.silence(None) {
         Some(allowed) => note_choice(&asked.expect, allowed, judgement),
         None => {
@@ -359,7 +359,7 @@ fn passed_over(asked: &Asked, judgement: &mut Judgement) {
     }
 }
 
-fn no_reply(asked: &Asked, got: &str) -> Finding {
+fn no_reply(asked: &LineExpectation, got: &str) -> Finding {
     let hint = asked.hint.as_ref().filter(|hint| !hint.may_be_silent());
     let expect = hint.unwrap_or(&asked.expect);
     let clause = expect.once.as_ref().unwrap_or(&expect.clause);
@@ -368,8 +368,15 @@ fn no_reply(asked: &Asked, got: &str) -> Finding {
 }
 
 /// True if a silence is allowed because the peer died from a later request, which was allowed.
-fn outlived(asked: &Asked, later: &[Asked], answers: &[Option<usize>], ending: &Ending) -> bool {
-    let may = |asked: &Asked, outcome| asked.expect.allowed.iter().any(|allowed| allowed.outcome == outcome);
+fn outlived(
+    asked: &LineExpectation,
+    later: &[LineExpectation],
+    answers: &[Option<usize>],
+    ending: &Ending,
+) -> bool {
+    let may = |asked: &LineExpectation, outcome| {
+        asked.expect.allowed.iter().any(|allowed| allowed.outcome == outcome)
+    };
     may(asked, Outcome::Silence)
         && ending.exit.is_some_and(|exit| exit != Exit::Code(0))
         && later.iter().zip(answers).any(|(later, answer)| answer.is_none() && may(later, Outcome::Dies))
@@ -378,12 +385,12 @@ fn outlived(asked: &Asked, later: &[Asked], answers: &[Option<usize>], ending: &
 /// Handles a request without a reply when all later ones are unanswered too: it is allowed, or the peer died, hangs,
 /// or skipped the request.
 fn silence(
-    asked: &Asked,
+    asked: &LineExpectation,
     is_last: bool,
     serve: bool,
     ending: &Ending,
     judgement: &mut Judgement,
-) -> Option<Over> {
+) -> Option<ReplyEnd> {
     let expect = &asked.expect;
     let ends = expect.allowed.iter().find(|allowed| allowed.outcome == Outcome::EndsInOrder);
     if let Some(allowed) = ends
@@ -391,12 +398,12 @@ fn silence(
         && !(is_last && ending.in_order())
     {
         note_choice(expect, allowed, judgement);
-        return Some(Over::Rightly);
+        return Some(ReplyEnd::Rightly);
     }
     let by_itself = ending.exit.filter(|_| !ending.in_order());
     if let Some(allowed) = expect.silence(by_itself).or_else(|| expect.silence(ending.exit)) {
         note_choice(expect, allowed, judgement);
-        return (allowed.outcome != Outcome::Silence).then_some(Over::Rightly);
+        return (allowed.outcome != Outcome::Silence).then_some(ReplyEnd::Rightly);
     }
     let hint = asked.hint.as_ref().filter(|hint| !hint.may_be_silent());
     let expect = hint.unwrap_or(expect);
@@ -419,11 +426,11 @@ fn silence(
         return None;
     };
     judgement.findings.push(if hint.is_some() { finding.at(asked.step) } else { asked.file(finding) });
-    Some(Over::Found)
+    Some(ReplyEnd::Found)
 }
 
 /// Judges the end of a serve process. A fault that an unanswered request has shown is not reported again.
-fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
+fn serve_end(ending: &Ending, over: Option<ReplyEnd>, judgement: &mut Judgement) {
     if over.is_some() {
         return;
     }
@@ -471,7 +478,7 @@ fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
 }
 
 /// Judges the end of a run. Its status must agree with its reply.
-fn run_end(asked: &[Asked], ending: &Ending, frames: &[Frame], judgement: &mut Judgement) {
+fn run_end(asked: &[LineExpectation], ending: &Ending, frames: &[Frame], judgement: &mut Judgement) {
     let reply = frames.first().and_then(|frame| frame.value.as_ref().ok());
     let ok = reply.and_then(|value| value.get("ok")).and_then(json::Json::as_bool);
     if ending.late && (ending.signalled || asked.is_empty() || !frames.is_empty()) {

@@ -16,8 +16,8 @@ use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::{Facts, RoleTrial};
 use peerproof_engine::data::json::{self as strict, DecodeLimits, Json};
 use peerproof_engine::data::payload::{Payload, shorten};
-use peerproof_engine::data::plan::{Act, Chunking, Fixture, Manner, Plan};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::plan::{Act, Chunking, Fixture, ListenerSettings, Plan};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Lease request of the reference, the default for peers without a configured one.
 pub fn default_lease() -> Value {
@@ -104,7 +104,7 @@ fn web(talk: &mut Talk<'_>) {
         status: 200,
         location: None,
         body: Payload::text("probe"),
-        manner: Manner::default(),
+        manner: ListenerSettings::default(),
     });
 }
 
@@ -200,11 +200,13 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
                     answers.iter().filter(|(question, _)| question.role == name).copied().collect();
                 let configured = facts.roles.contains_key(name);
                 match own.first().map(|(question, reply)| seen(question, reply)) {
-                    Some(Seen::Plays) if !configured => map(facts, name),
-                    Some(Seen::Other(why)) if configured || (name == "http_get" && claims_http(facts)) => {
+                    Some(ProbeConclusion::Plays) if !configured => map(facts, name),
+                    Some(ProbeConclusion::Other(why))
+                        if configured || (name == "http_get" && claims_http(facts)) =>
+                    {
                         misfits.push((name, own[0].0.aid.clone(), why));
                     }
-                    Some(Seen::Nothing) if configured => {
+                    Some(ProbeConclusion::Nothing) if configured => {
                         let why = format!("it answers {}", shorten(&own[0].1.to_text(), 80));
                         facts.enter(name, RoleTrial::Untold(why));
                     }
@@ -302,7 +304,7 @@ fn bytes_around_blob(transcript: &Transcript, asked: &[Question]) -> Option<u64>
 }
 
 /// Conclusion from the reply to a question.
-enum Seen {
+enum ProbeConclusion {
     /// The tool answers as the table of roles demands.
     Plays,
     /// The tool does something else, described here, or does not exist.
@@ -315,27 +317,27 @@ fn is_ok(reply: &Json) -> bool {
     reply.get("ok").and_then(Json::as_bool) == Some(true)
 }
 
-fn seen(question: &Question, reply: &Json) -> Seen {
+fn seen(question: &Question, reply: &Json) -> ProbeConclusion {
     let error = reply.get("error").and_then(Json::as_str).unwrap_or_default();
     let failed = reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR");
-    let refused = || Seen::Other(format!("is refused: {}", shorten(&quoted(error), 80)));
+    let refused = || ProbeConclusion::Other(format!("is refused: {}", shorten(&quoted(error), 80)));
     match (question.role, reply.get("ok").and_then(Json::as_bool)) {
-        (_, None) => return Seen::Nothing,
-        ("fail", Some(true)) => return Seen::Other("succeeds".to_owned()),
+        (_, None) => return ProbeConclusion::Nothing,
+        ("fail", Some(true)) => return ProbeConclusion::Other("succeeds".to_owned()),
         ("fail", Some(false)) => {
             return match (failed, error.contains("probe")) {
-                (true, true) => Seen::Plays,
+                (true, true) => ProbeConclusion::Plays,
                 (false, false) => refused(),
-                _ => Seen::Nothing,
+                _ => ProbeConclusion::Nothing,
             };
         }
         // The peer may refuse this machine, or wrongly demand a lease.
-        ("http_get", Some(false)) => return Seen::Nothing,
-        (_, Some(false)) if error.starts_with("lease_") => return Seen::Nothing,
+        ("http_get", Some(false)) => return ProbeConclusion::Nothing,
+        (_, Some(false)) if error.starts_with("lease_") => return ProbeConclusion::Nothing,
         (_, Some(false)) => return refused(),
         (_, Some(true)) => {}
     }
-    let Some(output) = output(reply) else { return Seen::Nothing };
+    let Some(output) = output(reply) else { return ProbeConclusion::Nothing };
     let plays = match question.role {
         "echo" => Some(&output) == parse(&question.input).as_ref(),
         "counter" | "tier1" | "tier2" | "tier3" => count(&output).is_some(),
@@ -348,7 +350,7 @@ fn seen(question: &Question, reply: &Json) -> Seen {
         }
         _ => true,
     };
-    if plays { Seen::Plays } else { Seen::Other(answers(&output)) }
+    if plays { ProbeConclusion::Plays } else { ProbeConclusion::Other(answers(&output)) }
 }
 
 fn answers(output: &Json) -> String {
@@ -415,7 +417,7 @@ fn crashes(replies: &[Option<Json>], transcript: &Transcript, facts: &Facts) -> 
         Some(reply) => reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR"),
         None => {
             facts.roles.contains_key("echo")
-                && transcript.events.iter().any(|event| matches!(event.kind, Kind::Exited { .. }))
+                && transcript.events.iter().any(|event| matches!(event.kind, EventKind::Exited { .. }))
         }
     }
 }
@@ -444,7 +446,7 @@ mod tests {
             |asked: &Question| if asked.role == "blob" { BLOB } else { "{\"ok\":false,\"error\":\"e\"}\n" };
         let out: String = questions(&facts).iter().map(reply).collect();
         let received =
-            Event { at_us: 1, session: 0, kind: Kind::Received { bytes: Bytes(out.into_bytes()) } };
+            Event { at_us: 1, session: 0, kind: EventKind::Received { bytes: Bytes(out.into_bytes()) } };
         let probe = Transcript {
             boundary: "toolhost".to_owned(),
             check: "probe".to_owned(),

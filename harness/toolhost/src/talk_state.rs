@@ -9,7 +9,7 @@ use super::talk::{Request, Talk, quoted};
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
-use peerproof_engine::data::plan::{Fixture, Manner};
+use peerproof_engine::data::plan::{Fixture, ListenerSettings};
 use peerproof_engine::drive::peer::fill_template;
 
 /// Short artifact, unique for this name.
@@ -200,7 +200,7 @@ pub fn listener(name: &str, status: u16, location: Option<&str>, body: &str) -> 
         status,
         location: location.map(str::to_owned),
         body: Payload::text(body),
-        manner: Manner::default(),
+        manner: ListenerSettings::default(),
     }
 }
 

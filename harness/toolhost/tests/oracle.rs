@@ -9,7 +9,7 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::{Judgement, Nature};
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::data::transcript::{Awaited, Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{Awaited, Bytes, Event, EventKind, Exit, Transcript};
 use peerproof_toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof_toolhost::oracle::judge;
 
@@ -50,7 +50,7 @@ impl Tape {
             .sessions
             .push(Session { command: command.to_owned(), ..Session::default() });
         self.session = self.transcript.plan.sessions.len() - 1;
-        self.event(Kind::Started { argv: vec!["peer".to_owned()] })
+        self.event(EventKind::Started { argv: vec!["peer".to_owned()] })
     }
 
     fn step(mut self, act: Act, expect: serde_json::Value) -> Self {
@@ -59,7 +59,7 @@ impl Tape {
         self
     }
 
-    fn event(mut self, kind: Kind) -> Self {
+    fn event(mut self, kind: EventKind) -> Self {
         let at_us = self.transcript.events.len() as u64;
         self.transcript.events.push(Event { at_us, session: self.session, kind });
         self
@@ -69,7 +69,7 @@ impl Tape {
         let payload = Payload::text("{}\n");
         let act = Act::Send { payload: payload.clone(), chunking: Chunking::Whole, await_frames: 1 };
         let step = self.transcript.plan.steps.len();
-        self.step(act, serde_json::to_value(expect).unwrap()).event(Kind::Sent { step, payload })
+        self.step(act, serde_json::to_value(expect).unwrap()).event(EventKind::Sent { step, payload })
     }
 
     fn good(self) -> Self {
@@ -81,19 +81,19 @@ impl Tape {
     }
 
     fn gets_raw(self, text: &str) -> Self {
-        self.event(Kind::Received { bytes: Bytes(text.as_bytes().to_vec()) })
+        self.event(EventKind::Received { bytes: Bytes(text.as_bytes().to_vec()) })
     }
 
     fn missed(self, awaited: Awaited) -> Self {
-        self.event(Kind::DeadlinePassed { awaited, waited_ms: 2_000 })
+        self.event(EventKind::DeadlinePassed { awaited, waited_ms: 2_000 })
     }
 
     fn eof(self) -> Self {
-        self.step(Act::Finish, serde_json::Value::Null).event(Kind::StdinClosed)
+        self.step(Act::Finish, serde_json::Value::Null).event(EventKind::StdinClosed)
     }
 
     fn exit(self, exit: Exit) -> Self {
-        self.event(Kind::Exited { exit })
+        self.event(EventKind::Exited { exit })
     }
 
     fn ends(self) -> Self {
@@ -103,7 +103,7 @@ impl Tape {
     fn sampled(self, label: &str, mib: u64) -> Self {
         let act = Act::SampleMemory { label: label.to_owned() };
         self.step(act, serde_json::Value::Null)
-            .event(Kind::Memory { label: label.to_owned(), hwm_bytes: mib << 20 })
+            .event(EventKind::Memory { label: label.to_owned(), hwm_bytes: mib << 20 })
     }
 
     fn judged(&self) -> Judgement {
@@ -206,7 +206,7 @@ fn after_a_signal_any_end_will_do_but_not_none() {
     let signalled = || {
         let act = Act::Signal("TERM".to_owned());
         let tape = Tape::serve().good().gets(OK).step(act, serde_json::Value::Null);
-        tape.event(Kind::Signalled { signal: "TERM".to_owned() })
+        tape.event(EventKind::Signalled { signal: "TERM".to_owned() })
     };
     signalled().exit(Exit::Signal(15)).is_clean();
     signalled().exit(Exit::Code(143)).is_clean();
@@ -254,19 +254,19 @@ fn a_second_reply_is_charged_to_the_request_that_asks_for_one_only() {
 #[test]
 fn an_endless_output_is_one_finding_and_costs_little() {
     let tape = Tape::serve().good().gets(OK).gets_raw(&"y\n".repeat(1 << 20));
-    let tape = tape.event(Kind::StdoutOverflow { bytes_max: 1 << 21, lines_max: None });
+    let tape = tape.event(EventKind::StdoutOverflow { bytes_max: 1 << 21, lines_max: None });
     tape.shows("TH-FRAME-05", "other_output", Nature::Violation);
-    let unanswered = Tape::serve().good().event(Kind::StdoutOverflow { bytes_max: 10, lines_max: None });
+    let unanswered = Tape::serve().good().event(EventKind::StdoutOverflow { bytes_max: 10, lines_max: None });
     unanswered.shows(CLAUSE, "output_flood", Nature::Violation);
 }
 
 #[test]
 fn what_is_left_behind_is_a_leak() {
     let tape = Tape::serve().good().gets(OK).ends();
-    let tape = tape.event(Kind::LeakedProcess { pid: 7, command: "sleep".to_owned() });
+    let tape = tape.event(EventKind::LeakedProcess { pid: 7, command: "sleep".to_owned() });
     tape.shows("TH-PROC-05", "process_left", Nature::Leak);
     let tape = Tape::run().ask(Expect::ok(CLAUSE)).gets(OK_RUN).ends();
-    let tape = tape.event(Kind::LeftFile { path: "x.tmp".to_owned() });
+    let tape = tape.event(EventKind::LeftFile { path: "x.tmp".to_owned() });
     tape.shows("TH-PROC-06", "file_left", Nature::Leak);
 }
 
@@ -287,7 +287,7 @@ fn a_run_that_says_nothing_crashed_unless_its_status_is_0() {
     Tape::run().good().eof().exit(Exit::Signal(11)).shows(CLAUSE, "crashed", Nature::Crash);
     Tape::run().good().eof().exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
     // The peer exited before the whole request was written.
-    let broken = || Tape::run().good().event(Kind::StdinBroken { unwritten_bytes: 9 });
+    let broken = || Tape::run().good().event(EventKind::StdinBroken { unwritten_bytes: 9 });
     broken().exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
     broken().exit(Exit::Code(2)).shows(CLAUSE, "crashed", Nature::Crash);
     // A line feed alone is not a reply but other output.
@@ -379,7 +379,7 @@ fn memory_may_not_grow_with_the_input() {
 fn memory_that_cannot_be_read_proves_nothing() {
     let mut tape = Tape::serve().good().gets(OK).sampled(IDLE, 10).ends();
     assert_eq!(tape.judged().untestable, None);
-    tape.transcript.events.retain(|event| !matches!(event.kind, Kind::Memory { .. }));
+    tape.transcript.events.retain(|event| !matches!(event.kind, EventKind::Memory { .. }));
     assert!(tape.judged().untestable.is_some_and(|reason| reason.code == "no_memory_figures"));
 }
 

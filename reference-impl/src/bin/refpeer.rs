@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let variable = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let status = match boundary.as_deref() {
         Some("toolhost") => io::toolhost::run_toolhost(&arguments, &variable),
-        Some("dispatch") => io::dispatch::run_dispatch(&arguments, &variable),
+        Some("dispatch") => io::dispatcher::run_dispatch(&arguments, &variable),
         Some("envelope") => match arguments.split_first() {
             Some((word, rest)) if word == io::envelope_caller::WORD => {
                 io::envelope_caller::run_envelope_caller(rest)
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Some("policy-driver") => io::policy_driver::run_policy_driver(&arguments, &|driver| driver),
         Some("policy-llm") => io::policy_driver::run_policy_llm(&arguments, &variable, &|bridge| bridge),
         Some("policy-select") => {
-            io::policy_select::run_policy_select(&arguments, &variables(), &SHIM, &|selector| selector)
+            io::policy_selector::run_policy_select(&arguments, &variables(), &SHIM, &|selector| selector)
         }
         Some("run-log") => {
             io::run_log::run_run_log(&arguments, &variables(), &SHIM, &io::run_log::Peers::CORRECT)

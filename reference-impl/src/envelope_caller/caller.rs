@@ -55,7 +55,7 @@ pub struct Job {
 
 /// Next step of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Due {
+pub enum CallerStep {
     /// A call to make.
     Job(Job),
     /// Result line of a call that has ended.
@@ -64,7 +64,7 @@ pub enum Due {
 
 /// A finished call, for the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct FinishedCall {
     /// Its outcome.
     pub outcome: Outcome,
     /// Its duration in ms.
@@ -78,7 +78,7 @@ pub type Accept = Box<dyn Fn(&CallSpec, &Config) -> Option<Members>>;
 pub type Judge = Box<dyn Fn(&CallSpec, &Config, End) -> Outcome>;
 
 /// Writes the result line of a call.
-pub type Line = Box<dyn Fn(&CallSpec, Told) -> Vec<u8>>;
+pub type Line = Box<dyn Fn(&CallSpec, FinishedCall) -> Vec<u8>>;
 
 /// Replaceable parts of a caller.
 pub struct Parts {
@@ -119,7 +119,7 @@ impl Caller {
     }
 
     /// Next step that is possible now. Ask again after each end, until it returns `None` and no call is running.
-    pub fn due(&mut self) -> Option<Due> {
+    pub fn due(&mut self) -> Option<CallerStep> {
         let is_under_way = self.begun.iter().zip(&self.ended).any(|(begun, ended)| begun & !ended);
         if is_under_way && self.config.choices.order_of_calls == Order::OneByOne {
             return None;
@@ -131,20 +131,22 @@ impl Caller {
         self.begun[at] = true;
         let call = &self.config.scenario.calls[at];
         let Some(members) = (self.parts.accept)(call, &self.config) else {
-            return Some(Due::Line(self.tell(at, Told { outcome: Outcome::BadInput, elapsed_ms: 0 })));
+            return Some(CallerStep::Line(
+                self.tell(at, FinishedCall { outcome: Outcome::BadInput, elapsed_ms: 0 }),
+            ));
         };
         let request = (self.parts.present)(text(members));
         let (target, timeout_ms) = (call.target.clone(), call.timeout_ms);
-        Some(Due::Job(Job { call: at, target, request, timeout_ms }))
+        Some(CallerStep::Job(Job { call: at, target, request, timeout_ms }))
     }
 
     /// Takes the end of a call and returns its result line.
     pub fn end(&mut self, call: usize, end: End, elapsed_ms: u64) -> Vec<u8> {
         let outcome = (self.parts.judge)(&self.config.scenario.calls[call], &self.config, end);
-        self.tell(call, Told { outcome, elapsed_ms })
+        self.tell(call, FinishedCall { outcome, elapsed_ms })
     }
 
-    fn tell(&mut self, call: usize, told: Told) -> Vec<u8> {
+    fn tell(&mut self, call: usize, told: FinishedCall) -> Vec<u8> {
         self.ended[call] = true;
         (self.parts.line)(&self.config.scenario.calls[call], told)
     }
@@ -195,7 +197,7 @@ pub(super) fn read(call: &CallSpec, config: &Config, reply: Value) -> Option<Mem
     complete(reply, &engine).ok()
 }
 
-pub(super) fn line(call: &CallSpec, told: Told) -> Vec<u8> {
+pub(super) fn line(call: &CallSpec, told: FinishedCall) -> Vec<u8> {
     let (word, more) = match told.outcome {
         Outcome::Envelope(members) => ("envelope", Some(("envelope", Value::Object(members)))),
         Outcome::Refused(status) => ("refused", Some(("status", envelope::number(i64::from(status))))),
@@ -239,11 +241,11 @@ mod tests {
     #[test]
     fn a_call_waits_for_those_before_it() {
         let mut caller = Caller::new(config(Order::Together), Parts::default());
-        assert!(matches!(caller.due(), Some(Due::Job(Job { call: 0, timeout_ms: 10_000, .. }))));
+        assert!(matches!(caller.due(), Some(CallerStep::Job(Job { call: 0, timeout_ms: 10_000, .. }))));
         assert_eq!(caller.due(), None);
         let line = caller.end(0, End::TimedOut, 7);
         assert_eq!(line, b"{\"ref\":\"a\",\"outcome\":\"timeout\",\"elapsed_ms\":7}\n");
-        assert!(matches!(caller.due(), Some(Due::Job(Job { call: 1, .. }))));
+        assert!(matches!(caller.due(), Some(CallerStep::Job(Job { call: 1, .. }))));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::asking::{self, Careful, Ended, Handling, Posted};
 use crate::envelope;
 use crate::envelope_caller::mutants::{Fault, Mutant};
 use crate::envelope_caller::{
-    Caller, Choices, Config, Due, End, Job, Parts, REPLY_BYTES_MAX, Scenario, Target,
+    Caller, CallerStep, Choices, Config, End, Job, Parts, REPLY_BYTES_MAX, Scenario, Target,
 };
 
 /// Argument that selects the caller.
@@ -182,8 +182,8 @@ fn run(config: Config, parts: Parts, mut results: File, handling: &dyn Handling)
         let mut jobs = Vec::new();
         while let Some(due) = caller.due() {
             match due {
-                Due::Line(line) => results.write_all(&line)?,
-                Due::Job(job) => jobs.push(job),
+                CallerStep::Line(line) => results.write_all(&line)?,
+                CallerStep::Job(job) => jobs.push(job),
             }
         }
         Ok(jobs)

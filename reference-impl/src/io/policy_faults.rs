@@ -17,7 +17,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::dispatch::{Bystanders, Handling, kill_all};
+use super::dispatcher::{Bystanders, Handling, kill_all};
 use super::faults::CHILD_LIFE_S;
 use super::payload_file::PayloadFile;
 use crate::json::{Policy, Value};

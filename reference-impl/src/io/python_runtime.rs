@@ -15,7 +15,7 @@ use super::envelope_caller::Faulty;
 use crate::limits::Limits;
 use crate::python_tool::runtime::mutants::Mutant;
 use crate::python_tool::runtime::{
-    Choices, Config, Due, End, Job, Parts, REPLY_BYTES_MAX, Runtime, Scenario, Target,
+    Choices, Config, End, Job, Parts, REPLY_BYTES_MAX, Runtime, RuntimeStep, Scenario, Target,
 };
 
 /// Argument that selects the runtime.
@@ -71,8 +71,8 @@ fn run(config: Config, parts: Parts, mut results: File, handling: &dyn Handling)
         let mut due = came.or_else(|| runtime.due());
         while let Some(one) = due {
             match one {
-                Due::Line(line) => results.write_all(&line)?,
-                Due::Job(job) => jobs.push(job),
+                RuntimeStep::Line(line) => results.write_all(&line)?,
+                RuntimeStep::Job(job) => jobs.push(job),
             }
             due = runtime.due();
         }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::StartError;
-use super::dispatch::{Careful, Launcher, run_with_launcher};
+use super::dispatcher::{Careful, Launcher, run_with_launcher};
 use super::http_server::split_http;
 use super::{complain, python_guard, python_service};
 use crate::machine::Machine;

@@ -13,16 +13,16 @@ use std::time::Duration;
 
 use super::StartError;
 use super::complain;
-use super::dispatch::{Careful, Handling, Launcher, TIMEOUT_VARIABLE, run_with_launcher};
-use super::policy_select::{self, Disk};
+use super::dispatcher::{Careful, Handling, Launcher, TIMEOUT_VARIABLE, run_with_launcher};
+use super::policy_selector::{self, Disk};
 use crate::dispatcher::{self, FractionalTimeout};
 use crate::limits::Limits;
 use crate::machine::Machine;
 use crate::policy_driver::settings::Settings;
 use crate::policy_driver::{Parts, Selector, SelectorChoices, SelectorConfig, environment};
-use crate::run_log::mutants::replayer::Around;
+use crate::run_log::mutants::replayer::ReplayerFault;
 use crate::run_log::mutants::{closed, runner};
-use crate::run_log::{Config, Replayer, Right, Runner, RunnerParts};
+use crate::run_log::{Config, CorrectDecisions, Replayer, Runner, RunnerParts};
 
 /// Exit status for invalid arguments, and for an unreadable log or request.
 const STATUS_USAGE: i32 = 2;
@@ -74,7 +74,7 @@ pub struct Peers<'a> {
 impl Peers<'_> {
     /// Constructors of the correct machines.
     pub const CORRECT: Self = Self {
-        replayer: &|config| Box::new(Replayer::new(config, Box::new(Right))),
+        replayer: &|config| Box::new(Replayer::new(config, Box::new(CorrectDecisions))),
         runner: &|config, selector| Box::new(Runner::new(config, RunnerParts::new(selector))),
     };
 }
@@ -130,7 +130,7 @@ fn run(
         Command::Run { request, log, config } => {
             read_from(&request)?;
             let selector = selector(&config.limits, variables).map_err(|error| (STATUS_USAGE, error))?;
-            let launcher = policy_select::launcher(variables, shim, handling, &environment::passes);
+            let launcher = policy_selector::launcher(variables, shim, handling, &environment::passes);
             let launcher = launcher.map_err(|error| (STATUS_STREAMS, error))?;
             let mut machine = (peers.runner)(config, selector);
             run_with_launcher(&mut *machine, Launcher { appended: Some(log.into()), ..launcher })
@@ -141,7 +141,7 @@ fn run(
 
 /// Runs the correct replayer with a fault around it, and returns the exit status. The log is the last but one
 /// argument.
-pub fn run_around(fault: Around, correct: &[String], variables: &[(String, String)]) -> i32 {
+pub fn run_around(fault: ReplayerFault, correct: &[String], variables: &[(String, String)]) -> i32 {
     use std::io::Write as _;
     use std::process::Command as Process;
 
@@ -153,28 +153,28 @@ pub fn run_around(fault: Around, correct: &[String], variables: &[(String, Strin
         )
     };
     let done = match fault {
-        Around::StartsPolicy => {
+        ReplayerFault::StartsPolicy => {
             let policy = variables.iter().find(|(name, _)| name == "MACHINA_POLICY_CMD");
             let words = |command: &str| command.split(' ').map(str::to_owned).collect::<Vec<_>>();
             let _ = policy.map(|(_, command)| run(&words(command)));
             run(correct)
         }
-        Around::ChangesLog => run(correct).inspect(|_| {
+        ReplayerFault::ChangesLog => run(correct).inspect(|_| {
             let file = File::options().append(true).open(log);
             let _ = file.and_then(|mut file| file.write_all(b"\n"));
         }),
-        Around::TakesNoLog if !std::path::Path::new(log).is_file() => {
+        ReplayerFault::TakesNoLog if !std::path::Path::new(log).is_file() => {
             writeln!(std::io::stdout(), "REPLAY_STRICT OK").map(|()| 0)
         }
-        Around::TakesNoLog => run(correct),
-        Around::StaysOn => run(correct).inspect(|_| std::thread::sleep(STAYS)),
+        ReplayerFault::TakesNoLog => run(correct),
+        ReplayerFault::StaysOn => run(correct).inspect(|_| std::thread::sleep(STAYS)),
     };
     done.unwrap_or(STATUS_STREAMS)
 }
 
 /// Runs the correct runner with a fault around it, and returns the exit status. The log is the last but one argument.
-pub fn run_around_runner(fault: runner::Around, correct: &[String]) -> i32 {
-    let runner::Around::ClosesLog = fault;
+pub fn run_around_runner(fault: runner::RunnerFault, correct: &[String]) -> i32 {
+    let runner::RunnerFault::ClosesLog = fault;
     let made = || -> std::io::Result<i32> {
         let mut argv = correct.to_vec();
         let at = argv.len().checked_sub(2).ok_or(std::io::ErrorKind::InvalidInput)?;

@@ -24,7 +24,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::StartError;
 use super::complain;
-use super::dispatch::{Careful, Handling};
+use super::dispatcher::{Careful, Handling};
 use super::faults::misbehave;
 use super::http_faults::faulty;
 use super::http_server::{HttpReply, Plain, Service, serve};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 
-use crate::run_queue::disk::{Disk, Entry, Fault, Kind, Op, Out, Place};
+use crate::run_queue::disk::{Disk, Entry, Fault, Kind, Op, OpResult, Place};
 
 /// Largest number of entries read from one folder.
 const ENTRIES_MAX: usize = 1 << 20;
@@ -138,18 +138,18 @@ fn relink(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 impl Disk for Folder {
-    fn act(&mut self, op: Op) -> Result<Out, Fault> {
-        let done = |result: io::Result<()>| result.map(|()| Out::Done).map_err(fault);
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault> {
+        let done = |result: io::Result<()>| result.map(|()| OpResult::Done).map_err(fault);
         match op {
             Op::Make(place) => done(fs::create_dir_all(self.path(&place))),
-            Op::List(place) => list(&self.path(&place)).map(Out::Entries).map_err(fault),
+            Op::List(place) => list(&self.path(&place)).map(OpResult::Entries).map_err(fault),
             Op::Look(place) => match fs::symlink_metadata(self.path(&place)) {
-                Ok(about) => Ok(Out::Kind(kind(about.file_type()))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Out::Kind(Kind::Missing)),
+                Ok(about) => Ok(OpResult::Kind(kind(about.file_type()))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(OpResult::Kind(Kind::Missing)),
                 Err(error) => Err(fault(error)),
             },
             Op::Read { place, bytes_max, follows } => {
-                read(&self.path(&place), bytes_max, follows).map(Out::Bytes)
+                read(&self.path(&place), bytes_max, follows).map(OpResult::Bytes)
             }
             Op::Write(place, bytes) => done(write(&self.path(&place), &bytes)),
             Op::Move(from, to) => {
@@ -167,12 +167,12 @@ impl Disk for Folder {
                     Ok(about) if about.is_dir() => {
                         fs::remove_dir(&path).map_err(fault)?;
                         self.held.remove(&place);
-                        Ok(Out::Done)
+                        Ok(OpResult::Done)
                     }
                     _ => done(fs::remove_file(&path)),
                 }
             }
-            Op::Hold(place) => self.hold(place).map(|()| Out::Done),
+            Op::Hold(place) => self.hold(place).map(|()| OpResult::Done),
         }
     }
 
@@ -189,17 +189,17 @@ impl Disk for Folder {
 pub(super) struct Following(pub(super) Folder);
 
 impl Disk for Following {
-    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault> {
         match op {
             Op::Move(from, to) if from.starts_with(b"inbox/") => {
                 let target = fs::canonicalize(self.0.path(&from)).map_err(fault)?;
-                fs::rename(target, self.0.path(&to)).map(|()| Out::Done).map_err(fault)
+                fs::rename(target, self.0.path(&to)).map(|()| OpResult::Done).map_err(fault)
             }
             op => match self.0.act(op)? {
-                Out::Entries(mut entries) => {
+                OpResult::Entries(mut entries) => {
                     let links = entries.iter_mut().filter(|entry| entry.kind == Kind::Link);
                     links.for_each(|entry| entry.kind = Kind::File);
-                    Ok(Out::Entries(entries))
+                    Ok(OpResult::Entries(entries))
                 }
                 out => Ok(out),
             },
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    fn act(folder: &mut Folder, op: Op) -> Result<Out, Fault> {
+    fn act(folder: &mut Folder, op: Op) -> Result<OpResult, Fault> {
         folder.act(op)
     }
 
@@ -221,9 +221,9 @@ mod tests {
     fn moves_replace_nothing_and_reads_wait_for_nothing() {
         let root = tempfile::tempdir().unwrap();
         let mut folder = Folder::new(root.path());
-        assert_eq!(act(&mut folder, Op::Make(b"a/b".to_vec())), Ok(Out::Done));
+        assert_eq!(act(&mut folder, Op::Make(b"a/b".to_vec())), Ok(OpResult::Done));
         for name in ["a/x", "a/y"] {
-            assert_eq!(act(&mut folder, Op::Write(name.into(), name.into())), Ok(Out::Done));
+            assert_eq!(act(&mut folder, Op::Write(name.into(), name.into())), Ok(OpResult::Done));
         }
         assert_eq!(act(&mut folder, Op::Write(b"a/x".to_vec(), vec![])), Err(Fault::Exists));
         assert_eq!(act(&mut folder, Op::Move(b"a/x".to_vec(), b"a/y".to_vec())), Err(Fault::Exists));
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(relink(&path("a/x"), &path("a/y")).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         relink(&path("a/x"), &path("a/w")).unwrap();
         assert!(!path("a/x").exists());
-        assert_eq!(act(&mut folder, Op::Move(b"a/w".to_vec(), b"a/b/x".to_vec())), Ok(Out::Done));
+        assert_eq!(act(&mut folder, Op::Move(b"a/w".to_vec(), b"a/b/x".to_vec())), Ok(OpResult::Done));
         symlink("y", root.path().join("a/link")).unwrap();
         rustix::fs::mknodat(
             CWD,
@@ -246,10 +246,10 @@ mod tests {
             let place = place.into();
             act(&mut folder, Op::Read { place, bytes_max, follows })
         };
-        assert_eq!(read("a/y", 3, false), Ok(Out::Bytes(b"a/y".to_vec())));
+        assert_eq!(read("a/y", 3, false), Ok(OpResult::Bytes(b"a/y".to_vec())));
         assert_eq!(read("a/y", 2, false), Err(Fault::TooLarge));
         assert_eq!(read("a/link", 3, false), Err(Fault::NotAFile));
-        assert_eq!(read("a/link", 3, true), Ok(Out::Bytes(b"a/y".to_vec())));
+        assert_eq!(read("a/link", 3, true), Ok(OpResult::Bytes(b"a/y".to_vec())));
         assert_eq!(read("a/fifo", 3, true), Err(Fault::NotAFile));
         assert_eq!(read("a/b", 3, true), Err(Fault::NotAFile));
         assert_eq!(read("a/none", 3, true), Err(Fault::Missing));
@@ -261,12 +261,12 @@ mod tests {
         let (mut one, mut other) = (Folder::new(root.path()), Folder::new(root.path()));
         let hold = || Op::Hold(b"a".to_vec());
         assert_eq!(one.act(hold()), Err(Fault::Missing));
-        assert_eq!(one.act(Op::Make(b"a".to_vec())), Ok(Out::Done));
-        assert_eq!((one.act(hold()), one.act(hold())), (Ok(Out::Done), Ok(Out::Done)));
+        assert_eq!(one.act(Op::Make(b"a".to_vec())), Ok(OpResult::Done));
+        assert_eq!((one.act(hold()), one.act(hold())), (Ok(OpResult::Done), Ok(OpResult::Done)));
         assert_eq!(other.act(hold()), Err(Fault::Held));
         drop(one);
-        assert_eq!(other.act(hold()), Ok(Out::Done));
-        assert_eq!(other.act(Op::Remove(b"a".to_vec())), Ok(Out::Done));
+        assert_eq!(other.act(hold()), Ok(OpResult::Done));
+        assert_eq!(other.act(Op::Remove(b"a".to_vec())), Ok(OpResult::Done));
         assert_eq!(other.act(hold()), Err(Fault::Missing));
     }
 }

@@ -96,15 +96,15 @@ pub fn exit_status_at_eof(inner: Inner) -> Inner {
 
 /// Holds output back until the next output.
 pub fn flushes_late(inner: Inner) -> Inner {
-    Box::new(Late { inner, held: Vec::new() })
+    Box::new(DelayedMachine { inner, held: Vec::new() })
 }
 
-struct Late {
+struct DelayedMachine {
     inner: Inner,
     held: Vec<Action>,
 }
 
-impl Machine for Late {
+impl Machine for DelayedMachine {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         let mut new = Vec::new();
         self.inner.handle(event, now, &mut new);
@@ -132,10 +132,10 @@ impl Machine for Late {
 
 /// Restarts every timer with each read.
 pub fn waits_anew(inner: Inner) -> Inner {
-    Box::new(Anew { inner, last: 0, behind: 0 })
+    Box::new(RestartedMachine { inner, last: 0, behind: 0 })
 }
 
-struct Anew {
+struct RestartedMachine {
     inner: Inner,
     /// Time of the last event.
     last: Millis,
@@ -143,7 +143,7 @@ struct Anew {
     behind: Millis,
 }
 
-impl Machine for Anew {
+impl Machine for RestartedMachine {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         if matches!(event, Event::Stdin(_) | Event::ChildStdout(_)) {
             self.behind += now.saturating_sub(self.last);

@@ -10,7 +10,7 @@ pub mod mutants;
 mod scenario;
 
 pub use judge::{End, Outcome};
-pub use machine::{Due, Job, Parts, Runtime, Told};
+pub use machine::{FinishedCall, Job, Parts, Runtime, RuntimeStep};
 pub use scenario::{Call, Ready, Scenario, Target};
 
 use crate::choices::{choices, two};

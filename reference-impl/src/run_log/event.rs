@@ -29,7 +29,7 @@ pub enum Event {
         state: Option<Value>,
     },
     /// `selector_chosen`: a selection.
-    Chosen(Chosen),
+    Chosen(SelectorChosen),
     /// `inputs_patched`: the patch of a selection.
     Patched {
         /// `patch`, an object.
@@ -65,7 +65,7 @@ pub enum Event {
 
 /// The payload of `selector_chosen`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct SelectorChosen {
     /// `kind`, and for PICK `sid`.
     pub kind: SelectionKind,
     /// `aid`, present only for PICK.
@@ -116,7 +116,7 @@ impl Event {
                 control_mode: of.optional("control_mode", Payload::text)?,
                 state: payload.get("state").cloned(),
             }),
-            b"selector_chosen" => Chosen::read(of, reading).map(Self::Chosen),
+            b"selector_chosen" => SelectorChosen::read(of, reading).map(Self::Chosen),
             b"inputs_patched" => Ok(Self::Patched {
                 patch: of.object("patch")?,
                 inputs: of.optional("inputs", Payload::object)?,
@@ -206,7 +206,7 @@ impl Event {
     }
 }
 
-impl Chosen {
+impl SelectorChosen {
     fn read(of: Payload<'_>, reading: Reading) -> Result<Self, Refusal> {
         let sid = of.optional("sid", Payload::text)?;
         let aid = of.optional("aid", Payload::filled)?;

@@ -1,8 +1,8 @@
 //! Mutants: the correct replayer and the correct runner, each with one deliberate fault at a seam.
 //!
-//! A replayer decides by [`Rules`](super::Rules) and a runner by [`Ways`](super::Ways). Most mutants replace one
-//! decision. The others change the configuration, or rewrite a line of the log or an action. The clauses form
-//! families:
+//! A replayer decides by [`Rules`](super::Rules) and a runner by [`RunnerDecisions`](super::RunnerDecisions). Most
+//! mutants replace one decision. The others change the configuration, or rewrite a line of the log or an action. The
+//! clauses form families:
 //!
 //! - `LOG-LINE`, `LOG-HEADER`: the form of a line, and the header on each.
 //! - `LOG-STEP`, `LOG-ORDER`: the numbers of the steps, and the order of events.

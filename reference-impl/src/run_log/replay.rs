@@ -2,7 +2,7 @@
 
 use super::Config;
 use super::choices::Choices;
-use super::event::{Chosen, Event, Reading, ToolOk};
+use super::event::{Event, Reading, SelectorChosen, ToolOk};
 use super::fault::LogFault;
 use super::line::{Line, text_of};
 use super::rules::{Expected, Place, Rerun, Rules};
@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 
 /// Next step after a line.
 #[derive(Debug)]
-pub enum Next {
+pub enum ReplayStep {
     /// Read the next line.
     Line,
     /// Re-run a tool; [`Replay::reran`] takes the outcome.
@@ -58,7 +58,7 @@ impl Replay {
     ///
     /// # Errors
     /// One sentence that says why the line is inconsistent.
-    pub fn line(&mut self, text: &[u8]) -> Result<Next, LogFault> {
+    pub fn line(&mut self, text: &[u8]) -> Result<ReplayStep, LogFault> {
         // Inputs and patches have a nesting limit of their own; here they are within two more objects.
         let line = Line::read(text, self.reading.nesting_max + 2, &self.reading.policy)?;
         let event = self.rules.event(&line, self.reading)?;
@@ -94,7 +94,7 @@ impl Replay {
             }
             Event::Other => {}
         }
-        Ok(Next::Line)
+        Ok(ReplayStep::Line)
     }
 
     /// Starts again from the beginning, for another run.
@@ -107,7 +107,7 @@ impl Replay {
         Ok(())
     }
 
-    fn chosen(&mut self, chosen: Chosen) {
+    fn chosen(&mut self, chosen: SelectorChosen) {
         self.place.selections += 1;
         self.place.expected = match chosen.kind {
             SelectionKind::Pick(_) => Expected::Pick(chosen.patch.map(|(_, patch)| patch)),
@@ -135,7 +135,7 @@ impl Replay {
         Ok(())
     }
 
-    fn tool_ok(&mut self, tool: ToolOk) -> Result<Next, LogFault> {
+    fn tool_ok(&mut self, tool: ToolOk) -> Result<ReplayStep, LogFault> {
         self.same_tool(&tool.aid)?;
         let items = self.rules.items(&tool.tx_patch, &self.choices)?;
         let after = self.rules.apply(&self.state, &items, &self.choices)?;
@@ -144,21 +144,21 @@ impl Replay {
         let before = std::mem::replace(&mut self.state, after.clone());
         self.place.expected = Expected::Selection;
         if !reruns {
-            return Ok(Next::Line);
+            return Ok(ReplayStep::Line);
         }
         let (aid, output_json) = (tool.aid, Some(tool.output_json));
-        Ok(Next::Rerun(Box::new(Rerun { aid, input: self.inputs.clone(), before, after, output_json })))
+        Ok(ReplayStep::Rerun(Box::new(Rerun { aid, input: self.inputs.clone(), before, after, output_json })))
     }
 
-    fn tool_error(&mut self, aid: Text, deterministic: bool) -> Result<Next, LogFault> {
+    fn tool_error(&mut self, aid: Text, deterministic: bool) -> Result<ReplayStep, LogFault> {
         self.same_tool(&aid)?;
         self.place.expected = Expected::Selection;
         if !self.rules.reruns_failed(deterministic, &self.choices) {
-            return Ok(Next::Line);
+            return Ok(ReplayStep::Line);
         }
         let (before, after) = (self.state.clone(), self.state.clone());
         let input = self.inputs.clone();
-        Ok(Next::Rerun(Box::new(Rerun { aid, input, before, after, output_json: None })))
+        Ok(ReplayStep::Rerun(Box::new(Rerun { aid, input, before, after, output_json: None })))
     }
 
     fn same_tool(&self, aid: &Text) -> Result<(), LogFault> {

@@ -3,7 +3,7 @@
 use super::Config;
 use super::choices::Verdict;
 use super::fault::LogFault;
-use super::replay::{Next, Replay};
+use super::replay::{Replay, ReplayStep};
 use super::rules::{Rerun, Rules};
 use super::tool::Execution;
 use crate::frame::{Frame, LineReader};
@@ -94,8 +94,8 @@ impl Replayer {
             return;
         }
         match self.replay.line(line) {
-            Ok(Next::Line) => {}
-            Ok(Next::Rerun(rerun)) => {
+            Ok(ReplayStep::Line) => {}
+            Ok(ReplayStep::Rerun(rerun)) => {
                 let request = self.replay.rules().request(&rerun);
                 let bytes_max = self.config.limits.stdin_bytes_max;
                 let execution = Execution::start(&self.config, bytes_max, &rerun.aid, request, now, actions);

@@ -288,6 +288,6 @@ pub trait Rules: Debug + Send {
 
 /// The correct decisions.
 #[derive(Debug, Clone, Copy)]
-pub struct Right;
+pub struct CorrectDecisions;
 
-impl Rules for Right {}
+impl Rules for CorrectDecisions {}

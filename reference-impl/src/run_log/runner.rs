@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::Config;
 use super::choices::RunIdForm;
 use super::digest::{goal_digest, state_digest};
-use super::event::{Chosen, Event, Reading, ToolOk, embedded};
+use super::event::{Event, Reading, SelectorChosen, ToolOk, embedded};
 use super::line::{Header, Line, object, quoted, text_of};
 use super::request::{RunRequest, ToolEntry};
 use super::state::{State, request};
@@ -20,7 +20,7 @@ const STATUS_REFUSED: i32 = 2;
 const STATUS_TERMINATED: i32 = 143;
 
 /// Decisions of a runner. The default methods are correct; mutants override them.
-pub trait Ways: Debug + Send {
+pub trait RunnerDecisions: Debug + Send {
     /// Reads the request.
     ///
     /// # Errors
@@ -106,14 +106,14 @@ pub trait Ways: Debug + Send {
 #[derive(Debug, Clone, Copy)]
 pub struct Ordinary;
 
-impl Ways for Ordinary {}
+impl RunnerDecisions for Ordinary {}
 
 /// Replaceable parts of a runner.
 pub struct RunnerParts {
     /// Selector: one request per line, one selection per line.
     pub selector: Box<dyn Machine + Send>,
     /// Decisions.
-    pub ways: Box<dyn Ways>,
+    pub ways: Box<dyn RunnerDecisions>,
 }
 
 /// A running run.
@@ -263,12 +263,12 @@ impl Runner {
     }
 
     /// Selection in a line of the selector, and the picked tool.
-    fn chosen(&self, run: &Run, line: &[u8]) -> (Chosen, Option<ToolEntry>) {
+    fn chosen(&self, run: &Run, line: &[u8]) -> (SelectorChosen, Option<ToolEntry>) {
         let reading = self.reading();
         let line = Value::parse(line, reading.nesting_max, &reading.policy).unwrap_or(Value::Null);
         let text = |name: &str| line.get(name).and_then(Value::as_text).cloned();
         let raw = text("raw").unwrap_or_default();
-        let plain = |kind| (Chosen { kind, aid: None, patch: None, raw: raw.clone() }, None);
+        let plain = |kind| (SelectorChosen { kind, aid: None, patch: None, raw: raw.clone() }, None);
         match text("kind").unwrap_or_default().as_bytes() {
             b"NOOP" => return plain(SelectionKind::Noop),
             b"ASK_SUP" => return plain(SelectionKind::AskSup),
@@ -285,7 +285,7 @@ impl Runner {
         let patch = text("input_patch_json")
             .and_then(|text| embedded("", &text, reading).ok().map(|value| (text, value)));
         let kind = SelectionKind::Pick(sid);
-        (Chosen { kind, aid: Some(tool.aid.clone()), patch, raw }, Some(tool.clone()))
+        (SelectorChosen { kind, aid: Some(tool.aid.clone()), patch, raw }, Some(tool.clone()))
     }
 
     /// Starts another selection, or ends the run at its limit.

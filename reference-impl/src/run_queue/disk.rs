@@ -63,7 +63,7 @@ pub enum Op {
 
 /// Result of an [`Op`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Out {
+pub enum OpResult {
     /// Success without a value.
     Done,
     /// Result of [`Op::List`].
@@ -103,7 +103,7 @@ pub trait Disk: Send {
     ///
     /// # Errors
     /// The reason why it failed.
-    fn act(&mut self, op: Op) -> Result<Out, Fault>;
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault>;
 
     /// Sleeps. A disk without a clock lets no time pass.
     fn pause(&mut self, _time: Duration) {}
@@ -116,21 +116,21 @@ pub trait Disk: Send {
 impl dyn Disk + '_ {
     pub(super) fn list(&mut self, place: &[u8]) -> Result<Vec<Entry>, Fault> {
         match self.act(Op::List(place.to_vec()))? {
-            Out::Entries(entries) => Ok(entries),
+            OpResult::Entries(entries) => Ok(entries),
             _ => Ok(Vec::new()),
         }
     }
 
     pub(super) fn look(&mut self, place: &[u8]) -> Kind {
         match self.act(Op::Look(place.to_vec())) {
-            Ok(Out::Kind(kind)) => kind,
+            Ok(OpResult::Kind(kind)) => kind,
             _ => Kind::Missing,
         }
     }
 
     pub(super) fn read(&mut self, place: Place, bytes_max: usize, follows: bool) -> Result<Vec<u8>, Fault> {
         match self.act(Op::Read { place, bytes_max, follows })? {
-            Out::Bytes(bytes) => Ok(bytes),
+            OpResult::Bytes(bytes) => Ok(bytes),
             _ => Ok(Vec::new()),
         }
     }

@@ -1,7 +1,7 @@
 //! Mutants: correct workers and writers, each with one deliberate fault at a seam.
 //!
-//! Most of them rewrite file operations, or replace one decision of [`Ways`](super::Ways). A worker's mutants may also
-//! rewrite its events and actions. The clauses form families:
+//! Most of them rewrite file operations, or replace one decision of [`Decisions`](super::Decisions). A worker's mutants
+//! may also rewrite its events and actions. The clauses form families:
 //!
 //! - `QUE-JOB`: the form of a job, and its name.
 //! - `QUE-WORK`: the life of a job, and the worker around it.
@@ -16,7 +16,7 @@ mod jobs;
 mod worker;
 mod writers;
 
-use super::disk::{Disk, Fault, Op, Out, Place};
+use super::disk::{Disk, Fault, Op, OpResult, Place};
 use super::{Config, Parts, Worker};
 use crate::machine::{Action, Event, Millis};
 use crate::mutant::http::HttpFault;
@@ -49,7 +49,7 @@ pub enum Carried {
 }
 
 /// Replacement for a file operation.
-pub type Rule = fn(&mut dyn Disk, Op) -> Result<Out, Fault>;
+pub type Rule = fn(&mut dyn Disk, Op) -> Result<OpResult, Fault>;
 
 /// Rewriting of file operations, and of a worker's events and actions.
 #[derive(Clone, Copy)]
@@ -109,7 +109,7 @@ pub fn worker(mutant: &Mutant, mut config: Config, mut parts: Parts) -> Inner {
 struct Nothing;
 
 impl Disk for Nothing {
-    fn act(&mut self, _op: Op) -> Result<Out, Fault> {
+    fn act(&mut self, _op: Op) -> Result<OpResult, Fault> {
         Err(Fault::Missing)
     }
 }
@@ -120,7 +120,7 @@ struct Ruled {
 }
 
 impl Disk for Ruled {
-    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault> {
         (self.rule)(&mut *self.inner, op)
     }
 }
@@ -138,7 +138,7 @@ macro_rules! decides {
         $crate::mutant::parts($id, $clauses, $fault, |_, parts: &mut $crate::run_queue::Parts| {
             #[derive(Debug)]
             struct Careless;
-            impl $crate::run_queue::Ways for Careless { $($methods)* }
+            impl $crate::run_queue::Decisions for Careless { $($methods)* }
             parts.ways = Box::new(Careless);
         })
     };

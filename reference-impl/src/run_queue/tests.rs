@@ -8,22 +8,22 @@ mod writers;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::disk::{Disk, Entry, Fault, Kind, Op, Out, Place};
+use super::disk::{Disk, Entry, Fault, Kind, Op, OpResult, Place};
 use super::{Config, Parts, Worker};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
 
 /// Id of a process, in the order of their starts.
-type Who = usize;
+type ProcessId = usize;
 
 /// Files in memory, shared by all processes.
 #[derive(Default)]
 struct Files {
     files: BTreeMap<Place, Vec<u8>>,
-    folders: BTreeMap<Place, Option<Who>>,
+    folders: BTreeMap<Place, Option<ProcessId>>,
     /// Special files by place.
     odd: BTreeMap<Place, Kind>,
     /// Operations so far, with the process of each.
-    done: Vec<(Who, Op)>,
+    done: Vec<(ProcessId, Op)>,
     /// Number of operations after which the next process to act dies.
     dies_after: Option<usize>,
     /// Remaining space in bytes.
@@ -36,9 +36,9 @@ struct Files {
 struct World(Arc<Mutex<Files>>);
 
 /// View of one process.
-struct Seen {
+struct ProcessView {
     world: World,
-    who: Who,
+    who: ProcessId,
 }
 
 /// More turns than a worker needs to finish all jobs.
@@ -51,8 +51,8 @@ impl World {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn parts(&self, who: Who) -> Parts {
-        Parts::new(Box::new(Seen { world: self.clone(), who }))
+    fn parts(&self, who: ProcessId) -> Parts {
+        Parts::new(Box::new(ProcessView { world: self.clone(), who }))
     }
 
     fn put(&self, place: &str, text: &str) {
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// Releases the locks of a dead process.
-    fn bury(&self, who: Who) {
+    fn bury(&self, who: ProcessId) {
         let mut files = self.files();
         files.folders.values_mut().filter(|holder| **holder == Some(who)).for_each(|holder| *holder = None);
         files.dies_after = None;
@@ -93,27 +93,27 @@ impl Files {
         if folder.is_empty() || self.folders.contains_key(folder) { Ok(folder) } else { Err(Fault::Missing) }
     }
 
-    fn rename(&mut self, from: &[u8], to: Place) -> Result<Out, Fault> {
+    fn rename(&mut self, from: &[u8], to: Place) -> Result<OpResult, Fault> {
         self.folder_of(&to)?;
         if self.full.is_some_and(|full| to.starts_with(full.as_bytes())) {
             return Err(Fault::Other("no space left".to_owned()));
         }
         if let Some(kind) = self.odd.remove(from) {
             self.odd.insert(to, kind);
-            return Ok(Out::Done);
+            return Ok(OpResult::Done);
         }
         let bytes = self.files.remove(from).ok_or(Fault::Missing)?;
         self.files.insert(to, bytes);
-        Ok(Out::Done)
+        Ok(OpResult::Done)
     }
 
-    fn act(&mut self, who: Who, op: Op) -> Result<Out, Fault> {
+    fn act(&mut self, who: ProcessId, op: Op) -> Result<OpResult, Fault> {
         match op {
             Op::Make(place) => {
                 for at in (0..place.len()).filter(|at| place[*at] == b'/').chain([place.len()]) {
                     self.folders.entry(place[..at].to_vec()).or_insert(None);
                 }
-                Ok(Out::Done)
+                Ok(OpResult::Done)
             }
             Op::List(place) => {
                 if !self.folders.contains_key(&place) {
@@ -127,9 +127,9 @@ impl Files {
                 let folders = self.folders.keys().filter_map(inside).map(|name| (name, Kind::Folder));
                 let odd = self.odd.iter().filter_map(|(place, kind)| Some((inside(place)?, *kind)));
                 let all = files.chain(folders).chain(odd).map(|(name, kind)| Entry { name, kind });
-                Ok(Out::Entries(all.collect()))
+                Ok(OpResult::Entries(all.collect()))
             }
-            Op::Look(place) => Ok(Out::Kind(if self.files.contains_key(&place) {
+            Op::Look(place) => Ok(OpResult::Kind(if self.files.contains_key(&place) {
                 Kind::File
             } else if self.folders.contains_key(&place) {
                 Kind::Folder
@@ -141,7 +141,11 @@ impl Files {
                     return Err(Fault::NotAFile);
                 }
                 let bytes = self.files.get(&place).ok_or(Fault::Missing)?;
-                if bytes.len() > bytes_max { Err(Fault::TooLarge) } else { Ok(Out::Bytes(bytes.clone())) }
+                if bytes.len() > bytes_max {
+                    Err(Fault::TooLarge)
+                } else {
+                    Ok(OpResult::Bytes(bytes.clone()))
+                }
             }
             Op::Write(place, bytes) => {
                 self.folder_of(&place)?;
@@ -152,39 +156,39 @@ impl Files {
                     return Err(Fault::Other("no space left".to_owned()));
                 }
                 self.files.insert(place, bytes);
-                Ok(Out::Done)
+                Ok(OpResult::Done)
             }
             Op::Move(_, to) if self.is_there(&to) => Err(Fault::Exists),
             Op::Move(from, to) | Op::Replace(from, to) => self.rename(&from, to),
-            Op::Sync(_) => Ok(Out::Done),
+            Op::Sync(_) => Ok(OpResult::Done),
             Op::Remove(place) => {
                 if self.folders.contains_key(&place) {
-                    if self.act(who, Op::List(place.clone())) != Ok(Out::Entries(Vec::new())) {
+                    if self.act(who, Op::List(place.clone())) != Ok(OpResult::Entries(Vec::new())) {
                         return Err(Fault::Other("not empty".to_owned()));
                     }
                     self.folders.remove(&place);
-                    return Ok(Out::Done);
+                    return Ok(OpResult::Done);
                 }
-                self.files.remove(&place).map(|_| Out::Done).ok_or(Fault::Missing)
+                self.files.remove(&place).map(|_| OpResult::Done).ok_or(Fault::Missing)
             }
             Op::Hold(place) => match self.folders.get_mut(&place) {
                 None if place.is_empty() => {
                     self.folders.insert(place, Some(who));
-                    Ok(Out::Done)
+                    Ok(OpResult::Done)
                 }
                 None => Err(Fault::Missing),
                 Some(Some(holder)) if *holder != who => Err(Fault::Held),
                 Some(holder) => {
                     *holder = Some(who);
-                    Ok(Out::Done)
+                    Ok(OpResult::Done)
                 }
             },
         }
     }
 }
 
-impl Disk for Seen {
-    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+impl Disk for ProcessView {
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault> {
         let mut files = self.world.files();
         if files.dies_after.is_some_and(|most| files.done.len() >= most) {
             return Err(Fault::Other(DEAD.to_owned()));
@@ -197,14 +201,14 @@ impl Disk for Seen {
 /// Start of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Start {
-    who: Who,
+    who: ProcessId,
     text: String,
 }
 
 /// A running worker.
 struct AtWork {
     world: World,
-    who: Who,
+    who: ProcessId,
     worker: Worker,
     now: Millis,
     wake_at: Option<Millis>,
@@ -216,7 +220,7 @@ struct AtWork {
 }
 
 impl AtWork {
-    fn new(world: &World, who: Who, config: Config) -> Self {
+    fn new(world: &World, who: ProcessId, config: Config) -> Self {
         let config = Config { seed: who as u64, ..config };
         let mut at_work = Self {
             world: world.clone(),

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::choices::{ExitStatus, SecondWorker, Sigterm};
+use super::decisions::{NAME_BYTES_MAX, Treat, split};
 use super::disk::{Entry, Fault, Kind, Op, Place, within};
-use super::ways::{NAME_BYTES_MAX, Treat, split};
 use super::{Config, Parts};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
@@ -36,7 +36,7 @@ pub struct Worker {
     /// Folders of dead workers, with locks held by this worker.
     inherited: Vec<Place>,
     /// Jobs in those folders that were not started.
-    left: VecDeque<Taken>,
+    left: VecDeque<TakenJob>,
     /// Inbox at the last check.
     waiting: VecDeque<Entry>,
     job: Option<Job>,
@@ -52,7 +52,7 @@ pub struct Worker {
 }
 
 /// A job of this worker.
-struct Taken {
+struct TakenJob {
     folder: Place,
     /// File name.
     file: Vec<u8>,
@@ -62,7 +62,7 @@ struct Taken {
     treat: Treat,
 }
 
-impl Taken {
+impl TakenJob {
     fn place(&self) -> Place {
         within(&self.folder, &self.file)
     }
@@ -81,7 +81,7 @@ fn counted(file: &[u8]) -> (&[u8], u64) {
 }
 
 struct Job {
-    taken: Taken,
+    taken: TakenJob,
     phase: Phase,
 }
 
@@ -204,7 +204,7 @@ impl Worker {
     }
 
     /// Takes the next job.
-    fn next(&mut self, actions: &mut Vec<Action>) -> Option<Taken> {
+    fn next(&mut self, actions: &mut Vec<Action>) -> Option<TakenJob> {
         if let Some(taken) = self.known(actions) {
             return Some(taken);
         }
@@ -234,7 +234,7 @@ impl Worker {
         }
     }
 
-    fn known(&mut self, actions: &mut Vec<Action>) -> Option<Taken> {
+    fn known(&mut self, actions: &mut Vec<Action>) -> Option<TakenJob> {
         if let Some(taken) = self.left.pop_front() {
             return Some(taken);
         }
@@ -253,10 +253,10 @@ impl Worker {
     }
 
     /// Takes the job at a place. If that fails, the next check finds it again.
-    fn take(&mut self, place: Place, entry: Entry, actions: &mut Vec<Action>) -> Option<Taken> {
+    fn take(&mut self, place: Place, entry: Entry, actions: &mut Vec<Action>) -> Option<TakenJob> {
         let treat = self.parts.ways.treats(&entry, &self.config.choices);
         match self.move_to(place, &self.own.clone(), &entry.name) {
-            Ok(file) => return Some(Taken { folder: self.own.clone(), file, starts: 0, treat }),
+            Ok(file) => return Some(TakenJob { folder: self.own.clone(), file, starts: 0, treat }),
             // Another worker was faster.
             Err(Fault::Missing) => {}
             Err(fault) => {
@@ -295,7 +295,7 @@ impl Worker {
                 let is_failed =
                     ways.treats(&Entry { name: name.to_vec(), kind: entry.kind }, &choices) == Treat::Fail;
                 let treat = if is_failed { Treat::Fail } else { Treat::Run };
-                Taken { folder: folder.clone(), file: entry.name.clone(), starts, treat }
+                TakenJob { folder: folder.clone(), file: entry.name.clone(), starts, treat }
             }));
             self.inherited.push(folder.clone());
             self.tidy(&folder);
@@ -310,7 +310,7 @@ impl Worker {
         }
     }
 
-    fn begin_job(&mut self, taken: Taken, now: Millis, actions: &mut Vec<Action>) {
+    fn begin_job(&mut self, taken: TakenJob, now: Millis, actions: &mut Vec<Action>) {
         self.held_looks = None;
         match self.judge(&taken) {
             // A pending SIGTERM is handled first.
@@ -322,7 +322,7 @@ impl Worker {
         }
     }
 
-    fn judge(&mut self, taken: &Taken) -> Result<(), Fault> {
+    fn judge(&mut self, taken: &TakenJob) -> Result<(), Fault> {
         if taken.treat == Treat::Fail {
             return Err(Fault::Other("what has this name or is of this kind is not run".to_owned()));
         }
@@ -370,7 +370,7 @@ impl Worker {
 
     /// Records the number of failures in the file name, for the next worker. A name without room for it stays
     /// unchanged.
-    fn count(&mut self, taken: &mut Taken) {
+    fn count(&mut self, taken: &mut TakenJob) {
         let file = [taken.name(), format!(".{}", taken.starts).as_bytes()].concat();
         if self.act(Op::Move(taken.place(), within(&taken.folder, &file))).is_ok() {
             taken.file = file;
@@ -382,7 +382,7 @@ impl Worker {
     }
 
     /// Moves a job to its final folder and continues. A failed move is retried later, without another run.
-    fn leave(&mut self, taken: Taken, end: End, now: Millis, actions: &mut Vec<Action>) {
+    fn leave(&mut self, taken: TakenJob, end: End, now: Millis, actions: &mut Vec<Action>) {
         let folder: &[u8] = match &end {
             End::Done => b"done",
             End::Failed(_) => b"failed",

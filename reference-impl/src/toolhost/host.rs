@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::cache::{Entry, Key};
 use super::choices::{DeltaInRun, EmptyToken, SameKeyOtherInput};
 use super::lease::Grant;
-use super::reply::{self, Out, OutputRef, Reply, StateRef};
+use super::reply::{self, ActionBuilder, OutputRef, Reply, StateRef};
 use super::request::Request;
 use super::state::{Slots, StateChange};
 use super::tool::{Answer, Context, Input, Output, Printed, Status, Step, ToolResult};
@@ -103,13 +103,13 @@ impl Host {
     }
 
     /// Refuses a request that could not be read.
-    pub fn refuse(error: &str, out: &mut Out<'_>) -> Progress {
+    pub fn refuse(error: &str, out: &mut ActionBuilder<'_>) -> Progress {
         reply::write_host_error(out.replies(), error);
         Progress::Answered { host_error: true }
     }
 
     /// Answers one request, or starts a tool that waits.
-    pub fn request(&mut self, text: &[u8], now: Millis, out: &mut Out<'_>) -> Progress {
+    pub fn request(&mut self, text: &[u8], now: Millis, out: &mut ActionBuilder<'_>) -> Progress {
         let mut document = std::mem::take(&mut self.document);
         let progress = match self.start(text, &mut document, now, out) {
             Ok(progress) => progress,
@@ -136,7 +136,7 @@ impl Host {
         text: &[u8],
         document: &mut Vec<u8>,
         now: Millis,
-        out: &mut Out<'_>,
+        out: &mut ActionBuilder<'_>,
     ) -> Result<Progress, Refusal> {
         let Self { config, components, scanner, input_scanner, printed, .. } = self;
         let Config { choices, limits, .. } = &*config;
@@ -221,7 +221,7 @@ impl Host {
     }
 
     /// Continues the waiting tool. Returns `None` if no tool waits for `answer`.
-    pub fn resume(&mut self, answer: Answer, now: Millis, out: &mut Out<'_>) -> Option<Progress> {
+    pub fn resume(&mut self, answer: Answer, now: Millis, out: &mut ActionBuilder<'_>) -> Option<Progress> {
         let (call, _) = self.waiting.take_if(|(_, waiting)| {
             matches!(
                 (waiting, &answer),
@@ -245,7 +245,7 @@ impl Host {
         step: Step,
         given: Option<OutputRef<'_>>,
         now: Millis,
-        out: &mut Out<'_>,
+        out: &mut ActionBuilder<'_>,
     ) -> Progress {
         for printed in [&mut self.printed.stdout, &mut self.printed.stderr] {
             if !printed.is_empty() {
@@ -286,7 +286,7 @@ impl Host {
         result: ToolResult,
         given: Option<OutputRef<'_>>,
         now: Millis,
-        out: &mut Out<'_>,
+        out: &mut ActionBuilder<'_>,
     ) -> Progress {
         let Self { config, components, .. } = self;
         let Config { choices, limits, .. } = &*config;
@@ -393,7 +393,7 @@ fn read_input<'a>(
 }
 
 /// Writes a reply from the cache.
-fn write_hit(hit: &Entry, reply_bytes_max: usize, out: &mut Out<'_>) {
+fn write_hit(hit: &Entry, reply_bytes_max: usize, out: &mut ActionBuilder<'_>) {
     let reply = Reply {
         status: hit.status,
         output: OutputRef::Escaped(hit.output.as_deref().unwrap_or_default()),

@@ -30,12 +30,12 @@ impl Status {
 }
 
 /// Actions under construction. Consecutive replies become one write.
-pub(super) struct Out<'a> {
+pub(super) struct ActionBuilder<'a> {
     actions: &'a mut Vec<Action>,
     replies: Vec<u8>,
 }
 
-impl<'a> Out<'a> {
+impl<'a> ActionBuilder<'a> {
     pub fn new(actions: &'a mut Vec<Action>) -> Self {
         Self { actions, replies: Vec::new() }
     }
@@ -57,7 +57,7 @@ impl<'a> Out<'a> {
     }
 }
 
-impl Drop for Out<'_> {
+impl Drop for ActionBuilder<'_> {
     fn drop(&mut self) {
         self.flush();
     }

@@ -2,7 +2,7 @@
 
 use super::choices::HostErrorExit;
 use super::host::{Host, Progress};
-use super::reply::Out;
+use super::reply::ActionBuilder;
 use super::tool::Answer;
 use super::{Components, Config};
 use crate::frame::append_within;
@@ -21,7 +21,7 @@ impl Run {
         Self { host: Host::new(config, components), input: Vec::new(), ended: false }
     }
 
-    fn after(&mut self, progress: Progress, out: &mut Out<'_>) {
+    fn after(&mut self, progress: Progress, out: &mut ActionBuilder<'_>) {
         match progress {
             Progress::Waiting => {}
             Progress::Aborted => self.ended = true,
@@ -39,7 +39,7 @@ impl Machine for Run {
         if self.ended {
             return;
         }
-        let out = &mut Out::new(actions);
+        let out = &mut ActionBuilder::new(actions);
         let progress = match event {
             Event::Stdin(bytes) => {
                 let bytes_max = self.host.config().limits.stdin_bytes_max;

@@ -2,7 +2,7 @@
 
 use super::choices::{BlankLine, LastLine};
 use super::host::{Host, Progress};
-use super::reply::Out;
+use super::reply::ActionBuilder;
 use super::request::is_blank;
 use super::tool::Answer;
 use super::{Components, Config};
@@ -45,7 +45,7 @@ impl Serve {
     }
 
     /// Takes lines from `input` until it is empty or the toolhost has to wait.
-    fn read_lines(&mut self, input: &mut &[u8], now: Millis, out: &mut Out<'_>) {
+    fn read_lines(&mut self, input: &mut &[u8], now: Millis, out: &mut ActionBuilder<'_>) {
         while !input.is_empty() && !self.is_blocked() {
             let Some(frame) = self.lines.next(input) else { return };
             match frame {
@@ -60,7 +60,7 @@ impl Serve {
         }
     }
 
-    fn read_backlog(&mut self, now: Millis, out: &mut Out<'_>) {
+    fn read_backlog(&mut self, now: Millis, out: &mut ActionBuilder<'_>) {
         if self.backlog.is_empty() {
             return;
         }
@@ -76,7 +76,7 @@ impl Serve {
     }
 
     /// Ends the session once all input is answered.
-    fn end_if_done(&mut self, now: Millis, out: &mut Out<'_>) {
+    fn end_if_done(&mut self, now: Millis, out: &mut ActionBuilder<'_>) {
         if !self.eof || self.is_blocked() || !self.backlog.is_empty() {
             return;
         }
@@ -101,7 +101,7 @@ impl Serve {
 }
 
 /// Answers one line. Returns true if the session ends with it.
-fn answer(host: &mut Host, line: &[u8], now: Millis, out: &mut Out<'_>) -> bool {
+fn answer(host: &mut Host, line: &[u8], now: Millis, out: &mut ActionBuilder<'_>) -> bool {
     let choices = &host.config().choices;
     let text = choices.bom.strip(line);
     if text.first().is_none_or(|b| b.is_ascii_whitespace()) && is_blank(text) {
@@ -120,7 +120,7 @@ fn answer(host: &mut Host, line: &[u8], now: Millis, out: &mut Out<'_>) -> bool 
     host.request(line, now, out) == Progress::Aborted
 }
 
-fn too_long(host: &mut Host, out: &mut Out<'_>) {
+fn too_long(host: &mut Host, out: &mut ActionBuilder<'_>) {
     let bytes_max = host.config().limits.stdin_bytes_max;
     Host::refuse(&format!("request too large: a line has at most {bytes_max} bytes"), out);
 }
@@ -130,7 +130,7 @@ impl Machine for Serve {
         if self.ended {
             return;
         }
-        let out = &mut Out::new(actions);
+        let out = &mut ActionBuilder::new(actions);
         match event {
             Event::Stdin(bytes) => {
                 let mut input = bytes;
@@ -163,7 +163,7 @@ impl Machine for Serve {
 }
 
 impl Serve {
-    fn resume(&mut self, answer: Answer, now: Millis, out: &mut Out<'_>) {
+    fn resume(&mut self, answer: Answer, now: Millis, out: &mut ActionBuilder<'_>) {
         if self.host.resume(answer, now, out) == Some(Progress::Aborted) {
             self.ended = true;
         }

@@ -3,7 +3,7 @@
 //! There is one binary, so that the crate is linked once and all tests share the processors.
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
-mod dispatch;
+mod dispatcher;
 mod envelope;
 mod json;
 mod json_rpc;

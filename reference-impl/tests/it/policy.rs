@@ -2,8 +2,8 @@
 //!
 //! Tests beside the machines cover the behaviour that depends only on bytes and time.
 
+mod bridge;
 mod driver;
-mod llm;
 mod selector;
 
 use assert_cmd::Command;

@@ -4,13 +4,13 @@
 //! A boundary defines the further fields of a call, the possible outcomes, and which outcomes are correct for the
 //! script played.
 
-mod known;
+mod observed_calls;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::contract::counterpart::{Counterpart, Doing};
+use crate::contract::counterpart::{Counterpart, CounterpartAction};
 use crate::contract::face::Aim;
 use crate::data::blame::Misconfigured;
 use crate::data::carriage::path_of;
@@ -21,9 +21,9 @@ use crate::data::nearest::did_you_mean;
 use crate::data::payload::{Payload, Segment, Vars, shorten};
 use crate::data::pieces::without_pieces;
 use crate::data::plan::{Act, ActorStep, Fixture, Plan, Session, Step};
-use crate::data::transcript::{Exit, Kind, Transcript};
+use crate::data::transcript::{EventKind, Exit, Transcript};
 
-pub use known::{Known, noted};
+pub use observed_calls::{ObservedCalls, noted};
 
 /// Name of the fixture that holds the scenario.
 pub const SCENARIO: &str = "scenario";
@@ -110,7 +110,7 @@ pub fn timeout_phrase(ms: u64, latest_ms: u64) -> String {
 
 /// Builder for a conversation with a scenario.
 #[derive(Debug, Clone, Default)]
-pub struct Scene {
+pub struct SceneBuilder {
     told: Vec<(String, Json)>,
     env: BTreeMap<String, String>,
     calls: Vec<Json>,
@@ -119,7 +119,7 @@ pub struct Scene {
     is_slow: bool,
 }
 
-impl Scene {
+impl SceneBuilder {
     /// Adds a top-level member to the scenario. Fixture variables are written as [`variable`] says.
     pub fn tell(&mut self, name: &str, value: Json) {
         self.told.push((name.to_owned(), value));
@@ -234,7 +234,7 @@ pub struct Bystander;
 impl Counterpart for Bystander {
     fn take(&mut self, _frame: &[u8], _now_us: u64) {}
 
-    fn next(&mut self, _now_us: u64) -> Option<Doing> {
+    fn next(&mut self, _now_us: u64) -> Option<CounterpartAction> {
         None
     }
 
@@ -368,7 +368,7 @@ impl Request {
 
 /// Events of one call as the harness observed them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct CallTimeline {
     /// Starts of the program: time in microseconds, arguments.
     pub starts: Vec<(u64, Vec<String>)>,
     /// Input that the program read, if it read any.
@@ -385,7 +385,7 @@ pub struct Course {
     pub replied_us: Option<u64>,
 }
 
-impl Course {
+impl CallTimeline {
     /// Time of the first start or request, microseconds.
     pub fn begun_us(&self) -> Option<u64> {
         let starts = self.starts.iter().map(|(at_us, _)| *at_us);
@@ -404,26 +404,26 @@ impl Course {
 }
 
 /// Courses of all calls, in their order.
-pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
+pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<CallTimeline> {
     let names: Vec<String> = calls.iter().map(|call| played(&call.name)).collect();
-    let mut courses = vec![Course::default(); calls.len()];
+    let mut courses = vec![CallTimeline::default(); calls.len()];
     for event in &transcript.events {
         let of = |name: &String| names.iter().position(|known| known == name);
         let beside = |listener: &String| of(&listener.split_once('/')?.0.to_owned());
         match &event.kind {
-            Kind::ActorStarted { actor, argv, .. } => {
+            EventKind::ActorStarted { actor, argv, .. } => {
                 of(actor).into_iter().for_each(|at| courses[at].starts.push((event.at_us, argv.clone())));
             }
-            Kind::ActorReceived { actor, bytes, .. } => {
+            EventKind::ActorReceived { actor, bytes, .. } => {
                 if let Some(at) = of(actor) {
                     courses[at].received.get_or_insert_default().extend_from_slice(&bytes.0);
                 }
             }
-            Kind::ActorEnded { actor, exit, .. } => {
+            EventKind::ActorEnded { actor, exit, .. } => {
                 of(actor).into_iter().for_each(|at| courses[at].ended = Some((event.at_us, *exit)));
             }
             // A peer may open a connection without using it.
-            Kind::ListenerHit { listener, head, body } if !head.0.is_empty() => {
+            EventKind::ListenerHit { listener, head, body } if !head.0.is_empty() => {
                 let request = Request { at_us: event.at_us, head: head.0.clone(), body: body.0.clone() };
                 match (of(listener), beside(listener)) {
                     (Some(at), _) => courses[at].requests.push(request),
@@ -431,11 +431,13 @@ pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
                     (None, None) => {}
                 }
             }
-            Kind::ListenerReplied { listener, whole: true, .. } => match (of(listener), beside(listener)) {
-                (Some(at), _) => courses[at].replied_us = Some(event.at_us),
-                (None, Some(at)) => courses[at].aside_replied_us = Some(event.at_us),
-                (None, None) => {}
-            },
+            EventKind::ListenerReplied { listener, whole: true, .. } => {
+                match (of(listener), beside(listener)) {
+                    (Some(at), _) => courses[at].replied_us = Some(event.at_us),
+                    (None, Some(at)) => courses[at].aside_replied_us = Some(event.at_us),
+                    (None, None) => {}
+                }
+            }
             _ => {}
         }
     }
@@ -444,7 +446,7 @@ pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
 
 /// One line of the results file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Noted {
+pub struct CallResult {
     /// Ref of the call.
     pub name: String,
     /// Reported outcome.
@@ -453,7 +455,7 @@ pub struct Noted {
     pub line: Json,
 }
 
-impl Noted {
+impl CallResult {
     /// Shortened text of the line.
     pub fn phrase(&self) -> String {
         shorten(&self.line.to_text(), QUOTED_CHARS).into_owned()
@@ -473,9 +475,12 @@ fn separators(text: &[u8]) -> usize {
 }
 
 /// Results lines in an event, and the first fault of their form. `wrong` checks a line beyond its ref and outcome.
-pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (Vec<Noted>, Option<String>) {
+pub fn results(
+    kind: &EventKind,
+    wrong: impl Fn(&CallResult) -> Option<&'static str>,
+) -> (Vec<CallResult>, Option<String>) {
     let held = match kind {
-        Kind::FileHeld { file, bytes } if file == RESULTS => bytes.0.as_slice(),
+        EventKind::FileHeld { file, bytes } if file == RESULTS => bytes.0.as_slice(),
         _ => &[],
     };
     let (mut noted, mut fault) = (Vec::new(), None);
@@ -491,7 +496,7 @@ pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (
             let text = |name: &str| decoded.value.get(name).and_then(Json::as_str).map(str::to_owned);
             let (name, outcome) =
                 (text("ref").ok_or("no string `ref`")?, text("outcome").ok_or("no string `outcome`")?);
-            let one = Noted { name, outcome, line: decoded.value };
+            let one = CallResult { name, outcome, line: decoded.value };
             wrong(&one).map_or(Ok(one), |what| Err(what.to_owned()))
         });
         match read {
@@ -523,8 +528,8 @@ pub struct Clauses {
 pub fn faults(
     transcript: &Transcript,
     calls: &[Call],
-    courses: &[Course],
-    (noted, fault): &(Vec<Noted>, Option<String>),
+    courses: &[CallTimeline],
+    (noted, fault): &(Vec<CallResult>, Option<String>),
     usual_ms: u64,
     clauses: &Clauses,
 ) -> Vec<Finding> {
@@ -553,9 +558,9 @@ pub fn faults(
             add(clauses.once, "repeated", expected, format!("{times} for the call {name:?}"), Repair::Undo);
         }
         let Some(begun_us) = course.begun_us() else { continue };
-        let before: Vec<(&Call, &Course)> =
+        let before: Vec<(&Call, &CallTimeline)> =
             calls.iter().zip(courses).filter(|(other, _)| call.after.contains(&other.name)).collect();
-        let is_early = |other: &Course| {
+        let is_early = |other: &CallTimeline| {
             // The harness cannot see when the peer had read a server's reply.
             let over_us = other.ended.map(|(at_us, _)| at_us).or(other.begun_us());
             over_us.is_some_and(|over_us| begun_us < over_us)
@@ -566,7 +571,7 @@ pub fn faults(
             add(clauses.order, "too_early", expected, got, Repair::Undo);
         }
         // A peer that runs calls one after the other may have been busy with others.
-        let due_us = |(call, course): (&Call, &Course)| {
+        let due_us = |(call, course): (&Call, &CallTimeline)| {
             let own_us = course.begun_us().filter(|own_us| *own_us < begun_us)?;
             let time_us = (call.timeout_ms().unwrap_or(usual_ms) + GRACE_MS) * 1_000;
             Some(own_us + time_us)
@@ -625,7 +630,7 @@ fn without(plan: &Plan, all: &[Call], kept: &[&str]) -> Plan {
 
 /// Names of the members that a face reads.
 #[derive(Debug, Clone, Copy)]
-pub struct Members {
+pub struct AskingMembers {
     /// Members of the scenario besides `calls`.
     pub scenario: &'static [&'static str],
     /// Members of a call besides those that the engine reads: `ref`, `after` and `timeout_ms`.
@@ -636,7 +641,7 @@ pub struct Members {
 ///
 /// # Errors
 /// Names the unreadable part, or the unknown member with the most similar known name.
-pub fn admit(plan: &Plan, members: Members) -> Result<(), Misconfigured> {
+pub fn admit(plan: &Plan, members: AskingMembers) -> Result<(), Misconfigured> {
     crate::data::transcript::strict::expectations::<Aim>(plan)?;
     let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged";
     let calls = calls(plan).ok_or_else(|| unread.to_owned())?;

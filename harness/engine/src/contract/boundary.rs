@@ -89,7 +89,7 @@ impl ConfigKey {
     }
 
     /// Feature that is off, has one of these values or a list of them.
-    pub const fn worded_feature(
+    pub const fn feature_with_values(
         name: &'static str,
         values: &'static [&'static str],
         meaning: &'static str,
@@ -98,7 +98,7 @@ impl ConfigKey {
     }
 
     /// Feature that is either off or a table with these settings.
-    pub const fn told_feature(
+    pub const fn optional_feature(
         name: &'static str,
         members: &'static [&'static str],
         meaning: &'static str,
@@ -155,7 +155,7 @@ pub fn unmarked(member: &str) -> &str {
 
 /// Circumstances of a write that no plan can know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct WriteContext {
     /// Time of day, milliseconds since 1970, on the peer's clock, which may be virtual.
     pub unix_ms: u64,
     /// Word that is unique to this conversation.
@@ -188,7 +188,7 @@ pub struct Figure {
 
 /// Frame that answers nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Aside {
+pub struct UnmatchedFrame {
     /// Bytes that the harness writes at once, delimiter included.
     pub reply: Option<Vec<u8>>,
 }
@@ -196,7 +196,7 @@ pub struct Aside {
 /// Sent message and its answer in a normal form, in which two peers can be compared: the order of members, the spelling
 /// of numbers and the wording of messages make no difference.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exchange {
+pub struct NormalizedExchange {
     /// Message sent, for people.
     pub sent: String,
     /// Answer in its normal form.
@@ -213,7 +213,7 @@ pub struct Exchange {
 
 /// Null peer that gives one answer to everything.
 #[derive(Debug, Clone, Copy)]
-pub struct ByRote {
+pub struct ConstantPeer {
     /// Name of the null peer.
     pub name: &'static str,
     /// Script for `sh`; `$1`, `$2` … are the placeholders of the command.
@@ -223,7 +223,7 @@ pub struct ByRote {
     pub right: &'static [(&'static str, &'static str)],
 }
 
-impl ByRote {
+impl ConstantPeer {
     /// Null peer whose answer is never right: it never answers a canary.
     pub const fn wrong(name: &'static str, script: &'static str) -> Self {
         Self { name, script, right: &[] }
@@ -232,14 +232,14 @@ impl ByRote {
 
 /// MUST that forbids a peer to end because of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LivesOn {
+pub struct SurvivalClause {
     /// Id of the clause.
     pub clause: &'static str,
     /// Reason codes of findings that show the clause broken.
     pub reasons: &'static [&'static str],
 }
 
-impl LivesOn {
+impl SurvivalClause {
     /// Clause that a peer breaks only by ending.
     pub const fn by(clause: &'static str) -> Self {
         Self { clause, reasons: &["crashed", "ended_early"] }
@@ -331,7 +331,7 @@ pub trait Boundary: Sync {
 
     /// MUST that forbids a peer running `command` to end in a step about the SHOULD `should`. `None` if the contract
     /// lets it end.
-    fn lives_on(&self, _command: &str, _should: &str) -> Option<LivesOn> {
+    fn lives_on(&self, _command: &str, _should: &str) -> Option<SurvivalClause> {
         None
     }
 
@@ -372,14 +372,14 @@ pub trait Boundary: Sync {
         false
     }
 
-    /// True if peers send messages of their own between answers. [`Boundary::aside`] tells them apart.
+    /// True if peers send messages of their own between answers. [`Boundary::unmatched_frame`] tells them apart.
     fn converses(&self) -> bool {
         false
     }
 
     /// Classifies a frame that answers nothing, such as a notification or a request of the peer's own. Only frames
     /// without an aside are counted where replies are awaited.
-    fn aside(&self, _facts: &Facts, _plan: &Plan, _frame: &[u8]) -> Option<Aside> {
+    fn unmatched_frame(&self, _facts: &Facts, _plan: &Plan, _frame: &[u8]) -> Option<UnmatchedFrame> {
         None
     }
 
@@ -454,17 +454,17 @@ pub trait Boundary: Sync {
     }
 
     /// Description of what the peer did in a trial instead of playing `role`; `None` if it plays it.
-    fn misplays(&self, _facts: &Facts, _role: &str, _trial: &Transcript) -> Option<String> {
+    fn role_fault(&self, _facts: &Facts, _role: &str, _trial: &Transcript) -> Option<String> {
         None
     }
 
     /// Features that `facts` do not claim but the probes show, each with the advice for the user.
-    fn untold(&self, _facts: &Facts, _probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
+    fn undeclared(&self, _facts: &Facts, _probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
 
     /// Messages and their answers in the order of sending, for comparing peers in one conversation.
-    fn exchanges(&self, _transcript: &Transcript) -> Vec<Exchange> {
+    fn exchanges(&self, _transcript: &Transcript) -> Vec<NormalizedExchange> {
         Vec::new()
     }
 
@@ -483,7 +483,7 @@ pub trait Boundary: Sync {
 
     /// Fills in timestamps and signatures just before `bytes` are written. Returns `None` if nothing needs filling in.
     /// The transcript records the returned bytes.
-    fn seal(&self, _facts: &Facts, _bytes: &[u8], _moment: &Moment) -> Option<Vec<u8>> {
+    fn seal(&self, _facts: &Facts, _bytes: &[u8], _moment: &WriteContext) -> Option<Vec<u8>> {
         None
     }
 
@@ -499,7 +499,7 @@ pub trait Boundary: Sync {
     }
 
     /// Facts about a typical peer of `side` that plays every role and has every usual feature, under the usual names.
-    fn usual_facts(&self, side: Side) -> Facts {
+    fn full_facts(&self, side: Side) -> Facts {
         let own = self.commands().into_iter().filter(|(other, _)| *other == side);
         let commands = own.flat_map(|(_, names)| names).map(str::to_owned).collect();
         Facts { commands, ..Facts::new(side) }
@@ -532,7 +532,7 @@ pub trait Boundary: Sync {
 
     /// Null peers of this boundary that give one answer to everything. Selftest shows that the checks find out each of
     /// them.
-    fn answers_by_rote(&self) -> &'static [ByRote] {
+    fn constant_peers(&self) -> &'static [ConstantPeer] {
         &[]
     }
 

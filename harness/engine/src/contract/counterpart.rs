@@ -8,7 +8,7 @@ use crate::data::plan::Chunking;
 
 /// Action of a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doing {
+pub enum CounterpartAction {
     /// Writes to the peer's standard input.
     Write {
         /// Bytes, without variables.
@@ -29,14 +29,14 @@ const DOINGS_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Agenda {
     /// Due time, serial number and action. Actions due at one time are done in the order of adding.
-    doings: Vec<(u64, u64, Doing)>,
+    doings: Vec<(u64, u64, CounterpartAction)>,
     added: u64,
     is_gone: bool,
 }
 
 impl Agenda {
     /// Adds an action due at `due_us`.
-    pub fn add(&mut self, due_us: u64, doing: Doing) {
+    pub fn add(&mut self, due_us: u64, doing: CounterpartAction) {
         if self.doings.len() < DOINGS_MAX && !self.is_gone {
             self.added += 1;
             self.doings.push((due_us, self.added, doing));
@@ -44,11 +44,11 @@ impl Agenda {
     }
 
     /// Removes and returns the first action due at `now_us`.
-    pub fn next(&mut self, now_us: u64) -> Option<Doing> {
+    pub fn next(&mut self, now_us: u64) -> Option<CounterpartAction> {
         let first = self.doings.iter().enumerate().min_by_key(|(_, (due_us, added, _))| (*due_us, *added));
         let at = first.filter(|(_, (due_us, ..))| *due_us <= now_us)?.0;
         let doing = self.doings.swap_remove(at).2;
-        if matches!(doing, Doing::HangUp | Doing::Die) {
+        if matches!(doing, CounterpartAction::HangUp | CounterpartAction::Die) {
             self.is_gone = true;
             self.doings.clear();
         }
@@ -67,7 +67,7 @@ pub trait Counterpart {
     fn take(&mut self, frame: &[u8], now_us: u64);
 
     /// Next due action; called until it returns `None`.
-    fn next(&mut self, now_us: u64) -> Option<Doing>;
+    fn next(&mut self, now_us: u64) -> Option<CounterpartAction>;
 
     /// Due time of the next action, if there is one.
     fn due_us(&self) -> Option<u64>;
@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn what_is_due_is_done_in_order_and_nothing_once_it_has_gone() {
-        let write = |text: &str| Doing::Write { payload: Payload::text(text), chunking: Chunking::Whole };
+        let write =
+            |text: &str| CounterpartAction::Write { payload: Payload::text(text), chunking: Chunking::Whole };
         let mut agenda = Agenda::default();
         agenda.add(9, write("late"));
         agenda.add(5, write("first"));
@@ -89,8 +90,8 @@ mod tests {
             [agenda.next(7), agenda.next(7), agenda.next(7)],
             [Some(write("first")), Some(write("second")), None]
         );
-        agenda.add(8, Doing::HangUp);
-        assert_eq!((agenda.next(9), agenda.next(9)), (Some(Doing::HangUp), None));
+        agenda.add(8, CounterpartAction::HangUp);
+        assert_eq!((agenda.next(9), agenda.next(9)), (Some(CounterpartAction::HangUp), None));
         agenda.add(9, write("more"));
         assert_eq!(agenda.due_us(), None);
     }

@@ -17,11 +17,13 @@ use crate::data::carriage::Carriage;
 use crate::data::check::Untestable;
 use crate::data::clause::ClauseId;
 use crate::data::finding::{Finding, Judgement, Repair};
-use crate::data::lines::Line;
+use crate::data::lines::RequestLine;
 use crate::data::plan::{Plan, Step};
-use crate::data::transcript::{Event, Exit, Kind, Transcript};
+use crate::data::transcript::{Event, EventKind, Exit, Transcript};
 
-pub use trace::{Answer, Came, Carried, Exchange, Heard, Held, Output, Reply, Trace};
+pub use trace::{
+    Answer, FrameContent, HttpExchange, HttpReplyHead, HttpTrace, Match, Output, SessionTrace, Trace,
+};
 
 /// Clause that a step of a plan is about; stored in `Step::expect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +59,7 @@ pub enum Framing {
     /// HTTP server: the body of each request is a message, the body of its reply the answer.
     Bodies,
     /// The process asks and the harness answers, one message per line in both directions, until the process has no more
-    /// to ask. The outcomes of its calls are histories of things.
+    /// to ask. The outcomes of its calls are histories of entities.
     Asks,
     /// As [`Framing::Asks`], but the process asks by starting programs and connecting to servers: its output has no
     /// meaning.
@@ -80,8 +82,8 @@ pub enum Subject {
     Turn,
     /// The answer carries this key (an id). A message without a key answers whatever it fits.
     Key(Option<String>),
-    /// The answer is the history of this thing outside the conversation, such as a job.
-    Thing(String),
+    /// The answer is the history of this entity outside the conversation, such as a job.
+    Entity(String),
 }
 
 /// Allowed outcome.
@@ -164,24 +166,24 @@ impl<W, X> Expected<W, X> {
     }
 
     /// Removes the choices: if two are open at once, an outcome does not tell which of them it shows.
-    pub fn mix_choices(&mut self) {
+    pub fn clear_choices(&mut self) {
         self.choice = None;
         self.allowed.iter_mut().for_each(|allowed| allowed.shows = None);
     }
 
-    /// True if its answer is the history of a thing, so that no message is due.
-    pub fn is_of_thing(&self) -> bool {
-        matches!(self.subject, Subject::Thing(_))
+    /// True if its answer is the history of an entity, so that no message is due.
+    pub fn is_of_entity(&self) -> bool {
+        matches!(self.subject, Subject::Entity(_))
     }
 
     /// True if silence is allowed.
     pub fn may_be_silent(&self) -> bool {
-        self.is_of_thing() || self.silence().is_some()
+        self.is_of_entity() || self.silence().is_some()
     }
 
     /// True if only silence is allowed.
     pub fn must_be_silent(&self) -> bool {
-        self.is_of_thing() || self.allowed.iter().all(Allowed::is_silence)
+        self.is_of_entity() || self.allowed.iter().all(Allowed::is_silence)
     }
 
     /// The alternative that allows no reply, if any.
@@ -190,7 +192,7 @@ impl<W, X> Expected<W, X> {
     }
 
     /// Allowed answers, each with its alternative.
-    pub fn ways(&self) -> impl Iterator<Item = (&Allowed<W>, &W)> {
+    pub fn allowed_answers(&self) -> impl Iterator<Item = (&Allowed<W>, &W)> {
         self.allowed.iter().filter_map(|allowed| match &allowed.outcome {
             Outcome::Answer(way) => Some((allowed, way)),
             Outcome::Silence => None,
@@ -201,14 +203,14 @@ impl<W, X> Expected<W, X> {
     pub fn key(&self) -> Option<&str> {
         match &self.subject {
             Subject::Key(key) => key.as_deref(),
-            Subject::Turn | Subject::Thing(_) => None,
+            Subject::Turn | Subject::Entity(_) => None,
         }
     }
 }
 
 /// Answers due for one stimulus.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Due<W, X = ()> {
+pub struct Expectation<W, X = ()> {
     /// Parts with one answer each.
     pub parts: Vec<Expected<W, X>>,
     /// Set if the answers come together in one frame (a batch).
@@ -217,7 +219,7 @@ pub struct Due<W, X = ()> {
     pub whole: Option<Expected<W, X>>,
 }
 
-impl<W, X> Due<W, X> {
+impl<W, X> Expectation<W, X> {
     /// True if silence is allowed.
     pub fn may_be_silent(&self) -> bool {
         self.parts.iter().all(Expected::may_be_silent)
@@ -353,18 +355,18 @@ pub struct Stimulus<'a> {
     /// HTTP settings of the message.
     pub how: Option<&'a Carriage>,
     /// Kind of stimulus.
-    pub what: What<'a>,
+    pub what: StimulusKind<'a>,
 }
 
 /// Kind of stimulus.
 #[derive(Debug, Clone, Copy)]
-pub enum What<'a> {
+pub enum StimulusKind<'a> {
     /// The session begins, with everything that the plan gives its peer.
     Begun,
     /// A message was written to the peer.
-    Said(&'a Line),
+    Said(&'a RequestLine),
     /// Another event was recorded: a process ended, a file was put, an actor wrote.
-    Happened(&'a Kind),
+    Happened(&'a EventKind),
 }
 
 /// Reason why an answer does not fit.
@@ -382,7 +384,7 @@ pub struct Misfit {
 
 /// Clauses about frames and processes that apply to every conversation of a face.
 #[derive(Debug, Clone, Copy)]
-pub struct Manners {
+pub struct SessionClauses {
     /// Exactly one answer comes per request, as long as input stays open.
     pub one_reply: &'static str,
     /// An answer comes before the end of input.
@@ -390,7 +392,7 @@ pub struct Manners {
     /// Standard output holds only messages.
     pub protocol_only: &'static str,
     /// Answers to a group of requests come in one frame.
-    pub together: Option<Together>,
+    pub together: Option<BatchClauses>,
     /// The process exits in order after the end of its input.
     pub ends_at_eof: &'static str,
     /// The process ends on SIGTERM.
@@ -403,7 +405,7 @@ pub struct Manners {
     pub no_file_left: &'static str,
 }
 
-impl Manners {
+impl SessionClauses {
     /// Uses one clause for everything.
     pub const fn all(clause: &'static str) -> Self {
         Self {
@@ -422,7 +424,7 @@ impl Manners {
 
 /// Answers that come together: words and clauses.
 #[derive(Debug, Clone, Copy)]
-pub struct Together {
+pub struct BatchClauses {
     /// Word for requests together, such as `batch`.
     pub group: &'static str,
     /// Word for answers together, such as `array`.
@@ -436,19 +438,19 @@ pub struct Together {
 }
 
 /// Finds faults of one session, given the whole trace.
-pub type Rule<F> = fn(&Trace<'_, F>, &Heard<'_, F>) -> Vec<Finding>;
+pub type Rule<F> = fn(&Trace<'_, F>, &SessionTrace<'_, F>) -> Vec<Finding>;
 
 /// Part of the model's expectation for one answer.
-pub type Part<F> = Expected<<F as Face>::Way, <F as Face>::Extra>;
+pub type ExpectedPart<F> = Expected<<F as Face>::Answer, <F as Face>::Notes>;
 
 /// One side of a boundary with one model. All methods are pure.
 pub trait Face: Sync + Sized {
     /// Decoded frame.
     type Message;
     /// Description of one allowed answer.
-    type Way: Clone + Debug;
+    type Answer: Clone + Debug;
     /// Notes of the face about an expectation.
-    type Extra: Clone + Debug;
+    type Notes: Clone + Debug;
     /// State of the model while it reads a conversation.
     type State;
 
@@ -456,42 +458,45 @@ pub trait Face: Sync + Sized {
     fn framing(&self, command: &str) -> Option<Framing>;
 
     /// Clauses about frames and processes.
-    fn manners(&self) -> &Manners;
+    fn session_clauses(&self) -> &SessionClauses;
 
     /// Clauses about frames and processes in one session, if its requests change the blame.
-    fn manners_of(&self, _transcript: &Transcript, _session: usize) -> Manners {
-        *self.manners()
+    fn session_clauses_of(&self, _transcript: &Transcript, _session: usize) -> SessionClauses {
+        *self.session_clauses()
     }
 
     /// State before the first event.
     fn begin(&self, transcript: &Transcript) -> Self::State;
 
     /// Answers due for a stimulus; `None` if it only changes the state.
-    fn expect(&self, state: &mut Self::State, stimulus: &Stimulus<'_>)
-    -> Option<Due<Self::Way, Self::Extra>>;
+    fn expect(
+        &self,
+        state: &mut Self::State,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<Self::Answer, Self::Notes>>;
 
     /// Completes expectations once all stimuli are known.
-    fn complete(&self, _state: &mut Self::State, _plan: &Plan, _asked: &mut [Asked<Self>]) {}
+    fn complete(&self, _state: &mut Self::State, _plan: &Plan, _asked: &mut [PlacedExpectation<Self>]) {}
 
     /// Completes the expectation for an HTTP request from the fate of that request.
     fn carried(
         &self,
-        _asked: &mut Asked<Self>,
-        _line: &Line,
+        _asked: &mut PlacedExpectation<Self>,
+        _line: &RequestLine,
         _how: Option<&Carriage>,
-        _exchange: &Exchange<'_>,
+        _exchange: &HttpExchange<'_>,
     ) {
     }
 
     /// Findings or choices that the head of an HTTP reply shows.
-    fn status(&self, _exchange: &Carried<'_, Self>) -> Judgement {
+    fn status(&self, _exchange: &HttpTrace<'_, Self>) -> Judgement {
         Judgement::default()
     }
 
     /// Decodes a frame.
     fn read(&self, frame: &Frame<'_>) -> Reading<Self::Message>;
 
-    /// Names of things outside conversations that an event shows, each with its new state.
+    /// Names of entities outside conversations that an event shows, each with its new state.
     fn observe(&self, _event: &Event) -> Vec<(String, Self::Message)> {
         Vec::new()
     }
@@ -506,14 +511,19 @@ pub trait Face: Sync + Sized {
         false
     }
 
-    /// Compares `came` with `way`. `came` is one message or the whole history of a thing.
+    /// Compares `came` with `way`. `came` is one message or the whole history of an entity.
     ///
     /// # Errors
     /// Returns the misfit.
-    fn fit(&self, part: &Part<Self>, way: &Self::Way, came: &[&Self::Message]) -> Result<(), Misfit>;
+    fn fit(
+        &self,
+        part: &ExpectedPart<Self>,
+        way: &Self::Answer,
+        came: &[&Self::Message],
+    ) -> Result<(), Misfit>;
 
     /// True if `came` fits `way`. A face may decide it faster than [`Face::fit`] does.
-    fn fits(&self, part: &Part<Self>, way: &Self::Way, came: &[&Self::Message]) -> bool {
+    fn fits(&self, part: &ExpectedPart<Self>, way: &Self::Answer, came: &[&Self::Message]) -> bool {
         self.fit(part, way, came).is_ok()
     }
 
@@ -526,8 +536,8 @@ pub trait Face: Sync + Sized {
     /// Value of the open choice that a fitting answer shows.
     fn shows(
         &self,
-        _part: &Part<Self>,
-        allowed: &Allowed<Self::Way>,
+        _part: &ExpectedPart<Self>,
+        allowed: &Allowed<Self::Answer>,
         _came: &[&Self::Message],
     ) -> Option<&'static str> {
         allowed.shows
@@ -541,7 +551,7 @@ pub trait Face: Sync + Sized {
     /// Reason why a fitting answer does not decide its step.
     fn leaves_open(
         &self,
-        _part: &Part<Self>,
+        _part: &ExpectedPart<Self>,
         _aim: Option<&Aim>,
         _came: &[&Self::Message],
     ) -> Option<Untestable> {
@@ -549,7 +559,7 @@ pub trait Face: Sync + Sized {
     }
 
     /// True if a correct answer shows that the peer still works.
-    fn is_canary(&self, asked: &Asked<Self>, _part: &Part<Self>) -> bool {
+    fn is_canary(&self, asked: &PlacedExpectation<Self>, _part: &ExpectedPart<Self>) -> bool {
         asked.canary
     }
 
@@ -560,13 +570,13 @@ pub trait Face: Sync + Sized {
     }
 
     /// Describes a way in one phrase.
-    fn phrase(&self, part: &Part<Self>, way: &Self::Way) -> String;
+    fn phrase(&self, part: &ExpectedPart<Self>, way: &Self::Answer) -> String;
 
     /// Renders a message as text.
     fn text(&self, message: &Self::Message) -> String;
 
     /// True if an unmatched message may be a second answer to this part.
-    fn may_repeat(&self, _part: &Part<Self>) -> bool {
+    fn may_repeat(&self, _part: &ExpectedPart<Self>) -> bool {
         false
     }
 
@@ -588,7 +598,7 @@ pub trait Face: Sync + Sized {
 
 /// Position of a request in its session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spot {
+pub struct SessionPosition {
     /// Index of the event that began it.
     pub sent: usize,
     /// Number of times the harness had awaited replies before it.
@@ -596,7 +606,7 @@ pub struct Spot {
 }
 
 /// Answers due for one stimulus, with its place in the conversation.
-pub struct Asked<F: Face> {
+pub struct PlacedExpectation<F: Face> {
     /// Session of the plan.
     pub session: usize,
     /// Step of the plan.
@@ -610,15 +620,15 @@ pub struct Asked<F: Face> {
     /// Time, microseconds.
     pub at_us: u64,
     /// Position among the events of the session.
-    pub spot: Spot,
+    pub spot: SessionPosition,
     /// Answers due.
-    pub due: Due<F::Way, F::Extra>,
+    pub due: Expectation<F::Answer, F::Notes>,
 }
 
-impl<F: Face> Asked<F> {
-    /// True if all its answers are histories of things.
-    pub fn is_of_things(&self) -> bool {
-        !self.due.parts.is_empty() && self.due.parts.iter().all(Expected::is_of_thing)
+impl<F: Face> PlacedExpectation<F> {
+    /// True if all its answers are histories of entities.
+    pub fn is_of_entities(&self) -> bool {
+        !self.due.parts.is_empty() && self.due.parts.iter().all(Expected::is_of_entity)
     }
 
     /// Files a finding about its answer under the aim of its step.
@@ -637,21 +647,21 @@ impl<F: Face> Asked<F> {
 /// First alternative that `came` fits.
 pub fn fitting<'a, F: Face>(
     face: &F,
-    part: &'a Part<F>,
+    part: &'a ExpectedPart<F>,
     came: &[&F::Message],
-) -> Option<&'a Allowed<F::Way>> {
-    part.ways().find(|(_, way)| face.fits(part, way, came)).map(|(allowed, _)| allowed)
+) -> Option<&'a Allowed<F::Answer>> {
+    part.allowed_answers().find(|(_, way)| face.fits(part, way, came)).map(|(allowed, _)| allowed)
 }
 
 /// Misfit of the closest alternative. If no answer is allowed, the misfit is that one came.
-pub fn misfit<F: Face>(face: &F, part: &Part<F>, came: &[&F::Message]) -> Misfit {
-    let misfits = part.ways().filter_map(|(_, way)| face.fit(part, way, came).err());
+pub fn misfit<F: Face>(face: &F, part: &ExpectedPart<F>, came: &[&F::Message]) -> Misfit {
+    let misfits = part.allowed_answers().filter_map(|(_, way)| face.fit(part, way, came).err());
     let unasked = Misfit { rank: u8::MAX, clause: None, reason: "answered", repair: Repair::Drop };
     misfits.min_by_key(|misfit| misfit.rank).unwrap_or(unasked)
 }
 
 /// Describes the allowed outcomes in one phrase.
-pub fn phrase<F: Face>(face: &F, part: &Part<F>) -> String {
+pub fn phrase<F: Face>(face: &F, part: &ExpectedPart<F>) -> String {
     let phrases = part.allowed.iter().map(|allowed| match &allowed.outcome {
         Outcome::Answer(way) => face.phrase(part, way),
         Outcome::Silence => "no reply".to_owned(),

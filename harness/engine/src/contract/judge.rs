@@ -2,34 +2,36 @@
 //!
 //! The judge collects the stimuli of a peer (`stimuli.rs`), asks the face for the allowed outcomes, cuts the peer's
 //! output into frames (`frames.rs`), assigns messages to requests (`deal.rs`, `matching.rs`), looks for effects
-//! (`effects.rs`) and turns differences into findings (`answers.rs`, `things.rs`). Pure: a transcript always gives the
-//! same judgement.
+//! (`effects.rs`) and turns differences into findings (`answers.rs`, `entities.rs`). Pure: a transcript always gives
+//! the same judgement.
 
 mod answers;
 mod deal;
 pub mod effects;
+mod entities;
+pub mod equal_requests;
 mod frames;
 mod http;
 mod matching;
 pub mod order;
-pub mod same;
 mod stimuli;
 #[cfg(test)]
 mod tests;
-mod things;
-mod untold;
+mod undeclared;
 
 use std::collections::BTreeSet;
 
-use crate::contract::face::{Aim, Asked, Came, Exchange, Face, Framing, Heard, Output, Trace};
+use crate::contract::face::{
+    Aim, Face, Framing, HttpExchange, Match, Output, PlacedExpectation, SessionTrace, Trace,
+};
 use crate::data::ending::{Ending, left_behind};
 use crate::data::finding::{Finding, Judgement};
-use crate::data::lines::Line;
+use crate::data::lines::RequestLine;
 use crate::data::plan::Act;
 use crate::data::transcript::Transcript;
 
-pub use http::{Timed, not_kept, said, timed};
-pub use untold::{are_refused, excuse};
+pub use http::{TimedReply, not_kept, said, timed};
+pub use undeclared::{are_refused, excuse};
 
 /// Number of frames read beyond twice the number of requests, so that endless output does not cost more.
 const FRAMES_SPARE: usize = 1_000;
@@ -41,12 +43,12 @@ pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
         for heard in &trace.sessions {
             let (mut found, malformed) = answers::judge(face, transcript, heard);
             of_malformed.extend(malformed);
-            let manners = face.manners_of(transcript, heard.session);
-            let (no_process, no_file) = (manners.no_process_left, manners.no_file_left);
+            let session_clauses = face.session_clauses_of(transcript, heard.session);
+            let (no_process, no_file) = (session_clauses.no_process_left, session_clauses.no_file_left);
             found.findings.extend(left_behind(transcript, heard.session, no_process, no_file));
             gather(transcript, heard.session, found, &mut judgement);
         }
-        things::judge(face, trace, &mut judgement);
+        entities::judge(face, trace, &mut judgement);
         effects::judge(transcript, trace.asked, &mut judgement);
         for rule in face.rules() {
             for heard in &trace.sessions {
@@ -72,12 +74,12 @@ pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&
     let sessions = (0..)
         .zip(&transcript.plan.sessions)
         .filter_map(|(session, spec)| Some((session, face.framing(&spec.command)?)));
-    let written: Vec<Written<'_, F::Message>> = sessions
+    let written: Vec<SessionOutput<'_, F::Message>> = sessions
         .map(|(session, framing)| {
-            Written::of(face, transcript, session, framing, &lines[session], &mut asked)
+            SessionOutput::of(face, transcript, session, framing, &lines[session], &mut asked)
         })
         .collect();
-    let heard = |written| Written::heard(written, face, transcript, &lines, &asked);
+    let heard = |written| SessionOutput::heard(written, face, transcript, &lines, &asked);
     let sessions = written.iter().map(heard).collect();
     with(&Trace { transcript, asked: &asked, state: &state, sessions })
 }
@@ -97,23 +99,23 @@ fn gather(transcript: &Transcript, session: usize, found: Judgement, judgement: 
 }
 
 /// Output of one session, before it is matched.
-struct Written<'a, M> {
+struct SessionOutput<'a, M> {
     session: usize,
     framing: Framing,
     output: Vec<Output<M>>,
     /// Bytes after the last frame.
     rest: Vec<u8>,
-    carriages: Vec<Exchange<'a>>,
+    carriages: Vec<HttpExchange<'a>>,
 }
 
-impl<'a, M> Written<'a, M> {
+impl<'a, M> SessionOutput<'a, M> {
     fn of<F: Face<Message = M>>(
         face: &F,
         transcript: &'a Transcript,
         session: usize,
         framing: Framing,
-        lines: &[Line],
-        asked: &mut [Asked<F>],
+        lines: &[RequestLine],
+        asked: &mut [PlacedExpectation<F>],
     ) -> Self {
         if framing != Framing::Bodies {
             let own = asked.iter().filter(|asked| asked.session == session);
@@ -139,12 +141,12 @@ impl<'a, M> Written<'a, M> {
         &'b self,
         face: &F,
         transcript: &Transcript,
-        lines: &'b [Vec<Line>],
-        asked: &'b [Asked<F>],
-    ) -> Heard<'b, F> {
+        lines: &'b [Vec<RequestLine>],
+        asked: &'b [PlacedExpectation<F>],
+    ) -> SessionTrace<'b, F> {
         let session = self.session;
-        let own: Vec<&'b Asked<F>> =
-            asked.iter().filter(|asked| asked.session == session && !asked.is_of_things()).collect();
+        let own: Vec<&'b PlacedExpectation<F>> =
+            asked.iter().filter(|asked| asked.session == session && !asked.is_of_entities()).collect();
         let (mut came, mut extra) = (Vec::new(), Vec::new());
         if self.framing != Framing::Bodies {
             let (all, left) = deal::deal(face, &own, &self.output, 0);
@@ -156,7 +158,7 @@ impl<'a, M> Written<'a, M> {
                 let first = frames.start;
                 let (mut of_one, left) =
                     deal::deal(face, std::slice::from_ref(asked), &self.output[frames], first);
-                let is_open = |came: &&mut Came<'_, F>| {
+                let is_open = |came: &&mut Match<'_, F>| {
                     asked.due.together && came.frame.is_none() && came.whole.is_none()
                 };
                 match of_one.first_mut().filter(is_open) {
@@ -167,7 +169,7 @@ impl<'a, M> Written<'a, M> {
                 came.append(&mut of_one);
             }
         }
-        Heard {
+        SessionTrace {
             session,
             framing: self.framing,
             lines: &lines[session],
@@ -182,7 +184,11 @@ impl<'a, M> Written<'a, M> {
 }
 
 /// Answers due for the stimuli of a transcript, in order, and the final state of the model.
-fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> (Vec<Asked<F>>, F::State) {
+fn asked<F: Face>(
+    face: &F,
+    transcript: &Transcript,
+    lines: &[Vec<RequestLine>],
+) -> (Vec<PlacedExpectation<F>>, F::State) {
     let mut state = face.begin(transcript);
     let mut all = Vec::new();
     let steps = &transcript.plan.steps;
@@ -192,7 +198,7 @@ fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> (Ve
         let planned = placed.stimulus.step.and_then(|step| steps.get(step));
         // A stimulus without a step counts for the first step of its session.
         let first = || steps.iter().position(|step| step.session == session).unwrap_or(0);
-        all.push(Asked {
+        all.push(PlacedExpectation {
             session,
             step: placed.stimulus.step.unwrap_or_else(first),
             line: placed.line,

@@ -10,11 +10,11 @@ use crate::contract::boundary::{self, Boundary};
 use crate::data::check::Untestable;
 use crate::data::clause::{Level, Side};
 use crate::data::finding::Finding;
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 
 /// Findings about one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct SideFindings {
     /// Judged side.
     pub side: Side,
     /// Findings in the order of the conversation.
@@ -23,14 +23,14 @@ pub struct Verdict {
 
 /// Result for one transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Linted {
+pub struct LintResult {
     /// Judged sides, provider first.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<SideFindings>,
     /// Reason why something could not be decided.
     pub undecided: Option<Untestable>,
 }
 
-impl Linted {
+impl LintResult {
     /// True if a finding breaks a MUST; with `strict`, a SHOULD counts, too.
     pub fn is_broken(&self, boundary: &dyn Boundary, strict: bool) -> bool {
         let findings = self.verdicts.iter().flat_map(|verdict| &verdict.findings);
@@ -41,7 +41,7 @@ impl Linted {
 }
 
 /// Judges the sides that can be judged, or only side `only`.
-pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>) -> Linted {
+pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>) -> LintResult {
     let recorded = transcript.plan.recorded;
     let mut verdicts = Vec::new();
     let mut undecided = None;
@@ -50,7 +50,7 @@ pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>
     if wanted(judged) {
         let judgement = boundary::judge(boundary, transcript);
         undecided = judgement.untestable;
-        verdicts.push(Verdict { side: judged, findings: once(judgement.findings) });
+        verdicts.push(SideFindings { side: judged, findings: once(judgement.findings) });
     }
     if recorded && wanted(Side::Consumer) {
         let held = |finding: &Finding| {
@@ -59,10 +59,13 @@ pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>
         };
         let mut findings = boundary.judge_consumer(transcript);
         findings.retain(held);
-        verdicts.push(Verdict { side: Side::Consumer, findings: once(findings) });
+        verdicts.push(SideFindings { side: Side::Consumer, findings: once(findings) });
     }
     let said = transcript.events.iter().any(|event| {
-        matches!(event.kind, Kind::Sent { .. } | Kind::Received { .. } | Kind::ActorReceived { .. })
+        matches!(
+            event.kind,
+            EventKind::Sent { .. } | EventKind::Received { .. } | EventKind::ActorReceived { .. }
+        )
     });
     if !said {
         undecided = Some("the recording contains no messages".into());
@@ -72,7 +75,7 @@ pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>
             format!("the recording comes from a check of the {side}; peerproof played the other side").into(),
         );
     }
-    Linted { verdicts, undecided }
+    LintResult { verdicts, undecided }
 }
 
 /// Removes repeated findings.

@@ -4,7 +4,7 @@ use crate::data::check::Untestable;
 use crate::data::finding::{Finding, Judgement, Repair};
 use crate::data::payload::Payload;
 use crate::data::plan::{Act, Chunking};
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 
 /// Label of the sample before the large input, after the peer has shown that it works.
 pub const IDLE: &str = "idle";
@@ -55,7 +55,7 @@ pub fn judge(transcript: &Transcript, clause: &str, judgement: &mut Judgement) {
         .any(|step| matches!(&step.act, Act::SampleMemory { label } if label == IDLE));
     let of_session = |session| {
         let samples = transcript.of(session).filter_map(|event| match &event.kind {
-            Kind::Memory { label, hwm_bytes } => Some((label.as_str(), *hwm_bytes)),
+            EventKind::Memory { label, hwm_bytes } => Some((label.as_str(), *hwm_bytes)),
             _ => None,
         });
         samples.collect::<Vec<_>>()

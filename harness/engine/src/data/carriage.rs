@@ -31,7 +31,7 @@ pub struct Carriage {
     pub content_type: Option<String>,
     /// Delimiting of the body.
     #[serde(default)]
-    pub framing: Framing,
+    pub framing: BodyFraming,
     /// Number of the connection; a step without a [`Carriage`] uses connection 0.
     #[serde(default)]
     pub connection: u32,
@@ -124,17 +124,17 @@ impl Spelling {
 /// Delimiting of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Framing {
+pub enum BodyFraming {
     /// `Content-Length`.
     #[default]
     Length,
     /// `Transfer-Encoding: chunked`, in chunks of this many bytes.
     Chunked(u32),
-    /// As [`Framing::Chunked`], with an extension after each chunk size and a trailer field after the last chunk.
+    /// As [`BodyFraming::Chunked`], with an extension after each chunk size and a trailer field after the last chunk.
     ExtendedChunks(u32),
     /// `Content-Length` that is this many bytes too large. Then the harness stops writing, but reads the reply.
     Short(u32),
-    /// As [`Framing::Chunked`], without the last chunk. Then the harness stops writing, but reads the reply.
+    /// As [`BodyFraming::Chunked`], without the last chunk. Then the harness stops writing, but reads the reply.
     OpenChunks(u32),
     /// The payload is head and body. Then the harness stops writing, but reads the reply.
     Verbatim,
@@ -150,7 +150,7 @@ impl Carriage {
         Self {
             method: "POST".to_owned(),
             content_type: Some(JSON_TYPE.to_owned()),
-            framing: Framing::Length,
+            framing: BodyFraming::Length,
             connection: 0,
             gzip: None,
             path: None,
@@ -182,7 +182,7 @@ impl Carriage {
 
     /// Sets the framing.
     #[must_use]
-    pub fn framing(self, framing: Framing) -> Self {
+    pub fn framing(self, framing: BodyFraming) -> Self {
         Self { framing, ..self }
     }
 
@@ -200,17 +200,17 @@ impl Carriage {
 
     /// True if only the payload is written and no reply has to come.
     pub fn is_raw(&self) -> bool {
-        matches!(self.framing, Framing::Held | Framing::Cut)
+        matches!(self.framing, BodyFraming::Held | BodyFraming::Cut)
     }
 
     /// True if nothing is added to the payload.
     pub fn is_verbatim(&self) -> bool {
-        self.is_raw() || self.framing == Framing::Verbatim
+        self.is_raw() || self.framing == BodyFraming::Verbatim
     }
 
     /// True if the body ends before it is complete.
     pub fn is_cut(&self) -> bool {
-        matches!(self.framing, Framing::Short(_) | Framing::OpenChunks(_))
+        matches!(self.framing, BodyFraming::Short(_) | BodyFraming::OpenChunks(_))
     }
 
     /// True if the content type is JSON.

@@ -294,7 +294,7 @@ fn fill_in_words(value: &mut Value, words: &Words) {
 }
 
 /// Replacement of a placeholder, and the rest of the text after it.
-pub type Filled<'a> = Result<Option<(String, &'a str)>, Untestable>;
+pub type Substitution<'a> = Result<Option<(String, &'a str)>, Untestable>;
 
 /// Fills in the placeholders of `text`: `$` followed by capitals or underscores. `value` receives the name without its
 /// dollar sign and the text after it; a placeholder stays if `value` returns `None`.
@@ -303,7 +303,7 @@ pub type Filled<'a> = Result<Option<(String, &'a str)>, Untestable>;
 /// Passes on errors of `value`.
 pub fn fill_in<'a>(
     text: &'a str,
-    value: &dyn Fn(&'a str, &'a str) -> Filled<'a>,
+    value: &dyn Fn(&'a str, &'a str) -> Substitution<'a>,
 ) -> Result<String, Untestable> {
     let mut out = String::new();
     let mut rest = text;
@@ -345,11 +345,11 @@ fn well_formed<S>(case: &Case<S>) -> Result<(), &'static str> {
 
 /// Text in a case: a string or an array of parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recipe(pub Vec<Part>);
+pub struct Recipe(pub Vec<RecipePart>);
 
 /// Part of a [`Recipe`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum RecipePart {
     /// Text whose placeholders the boundary fills in.
     Text(String),
     /// Bytes that are not text: `{ hex = "ff" }`.
@@ -412,12 +412,12 @@ impl Recipe {
         let mut fill = None;
         for part in &self.0 {
             match part {
-                Part::Text(text) => segments.push(Segment::Text(fill_in(text)?)),
-                Part::Hex(hex) => segments.push(Segment::Hex(hex.clone())),
-                Part::Repeat(unit, times) => {
+                RecipePart::Text(text) => segments.push(Segment::Text(fill_in(text)?)),
+                RecipePart::Hex(hex) => segments.push(Segment::Hex(hex.clone())),
+                RecipePart::Repeat(unit, times) => {
                     segments.push(Segment::Repeat { unit: fill_in(unit)?, times: times.resolve(limits)? });
                 }
-                Part::Fill(unit, bytes) => {
+                RecipePart::Fill(unit, bytes) => {
                     if fill.replace((segments.len(), bytes.resolve(limits)?)).is_some() {
                         return Err("`fill_to` occurs twice".into());
                     }
@@ -447,14 +447,14 @@ impl Recipe {
 
 impl<'de> Deserialize<'de> for Recipe {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Parts;
-        impl<'de> Visitor<'de> for Parts {
+        struct RecipeParts;
+        impl<'de> Visitor<'de> for RecipeParts {
             type Value = Recipe;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or an array of parts")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Recipe, E> {
-                Ok(Recipe(vec![Part::Text(text.to_owned())]))
+                Ok(Recipe(vec![RecipePart::Text(text.to_owned())]))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Recipe, A::Error> {
                 let mut parts = Vec::new();
@@ -464,37 +464,39 @@ impl<'de> Deserialize<'de> for Recipe {
                 Ok(Recipe(parts))
             }
         }
-        deserializer.deserialize_any(Parts)
+        deserializer.deserialize_any(RecipeParts)
     }
 }
 
-impl<'de> Deserialize<'de> for Part {
+impl<'de> Deserialize<'de> for RecipePart {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Row {
+        struct PartRow {
             hex: Option<String>,
             repeat: Option<String>,
             times: Option<Amount>,
             fill_to: Option<Amount>,
         }
-        struct OnePart;
-        impl<'de> Visitor<'de> for OnePart {
-            type Value = Part;
+        struct PartVisitor;
+        impl<'de> Visitor<'de> for PartVisitor {
+            type Value = RecipePart;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string, { hex }, { repeat, times } or { repeat, fill_to }")
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Part, E> {
-                Ok(Part::Text(text.to_owned()))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RecipePart, E> {
+                Ok(RecipePart::Text(text.to_owned()))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Part, A::Error> {
-                match Row::deserialize(de::value::MapAccessDeserializer::new(map))? {
-                    Row { hex: Some(hex), repeat: None, times: None, fill_to: None } => Ok(Part::Hex(hex)),
-                    Row { repeat: Some(unit), times: Some(times), hex: None, fill_to: None } => {
-                        Ok(Part::Repeat(unit, times))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RecipePart, A::Error> {
+                match PartRow::deserialize(de::value::MapAccessDeserializer::new(map))? {
+                    PartRow { hex: Some(hex), repeat: None, times: None, fill_to: None } => {
+                        Ok(RecipePart::Hex(hex))
                     }
-                    Row { repeat: Some(unit), fill_to: Some(bytes), hex: None, times: None } => {
-                        Ok(Part::Fill(unit, bytes))
+                    PartRow { repeat: Some(unit), times: Some(times), hex: None, fill_to: None } => {
+                        Ok(RecipePart::Repeat(unit, times))
+                    }
+                    PartRow { repeat: Some(unit), fill_to: Some(bytes), hex: None, times: None } => {
+                        Ok(RecipePart::Fill(unit, bytes))
                     }
                     _ => {
                         Err(de::Error::custom("a part is { hex }, { repeat, times } or { repeat, fill_to }"))
@@ -502,14 +504,14 @@ impl<'de> Deserialize<'de> for Part {
                 }
             }
         }
-        deserializer.deserialize_any(OnePart)
+        deserializer.deserialize_any(PartVisitor)
     }
 }
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
+        struct AmountVisitor;
+        impl Visitor<'_> for AmountVisitor {
             type Value = Amount;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number, or a limit such as \"line_bytes_max + 1\"")
@@ -521,7 +523,7 @@ impl<'de> Deserialize<'de> for Amount {
                 Amount::parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
-        deserializer.deserialize_any(Number)
+        deserializer.deserialize_any(AmountVisitor)
     }
 }
 
@@ -531,11 +533,11 @@ mod tests {
 
     #[derive(Debug, Clone, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Step {
+    struct RawStep {
         raw: Recipe,
     }
 
-    fn load_one(text: &str) -> Result<Vec<Loaded<Step>>, String> {
+    fn load_one(text: &str) -> Result<Vec<Loaded<RawStep>>, String> {
         Ok(load([("a.toml", text)])?)
     }
 
@@ -566,7 +568,7 @@ mod tests {
         let cases = load_one(text).unwrap();
         let ids: Vec<&str> = cases.iter().map(|loaded| loaded.case.id.as_str()).collect();
         assert_eq!(ids, ["t/is-number", "t/is-text"]);
-        assert_eq!(cases[1].case.steps[0].raw, Recipe(vec![Part::Text("a:\"\"".to_owned())]));
+        assert_eq!(cases[1].case.steps[0].raw, Recipe(vec![RecipePart::Text("a:\"\"".to_owned())]));
     }
 
     #[test]
@@ -608,7 +610,7 @@ mod tests {
                     each={a='1',b='2'}\nsteps=[{raw='first'},{raw='x$EACH'}]\n";
         let cases = load_one(text).unwrap();
         let raw: Vec<&Recipe> = cases[0].case.steps.iter().map(|step| &step.raw).collect();
-        let text = |text: &str| Recipe(vec![Part::Text(text.to_owned())]);
+        let text = |text: &str| Recipe(vec![RecipePart::Text(text.to_owned())]);
         assert_eq!(raw, [&text("first"), &text("x1"), &text("x2")]);
         assert_eq!(cases[0].case.families, [0, 1, 1]);
     }

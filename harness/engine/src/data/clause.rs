@@ -106,7 +106,7 @@ pub struct Clause {
     pub set: Option<String>,
     /// Kind of the messages that test it, if the contract distinguishes them.
     #[serde(default)]
-    pub stimulus: Stimulus,
+    pub stimulus: StimulusValidity,
     /// First revision of the contract with this clause; `None` for no lower bound.
     #[serde(default)]
     pub since: Option<String>,
@@ -118,7 +118,7 @@ pub struct Clause {
 /// Kind of the messages that test a clause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stimulus {
+pub enum StimulusValidity {
     /// Messages that a correct counterpart may send.
     #[default]
     Valid,

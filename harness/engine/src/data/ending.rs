@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::data::finding::{Finding, Nature};
 use crate::data::pace::written;
-use crate::data::transcript::{Awaited, Exit, Kind, Transcript};
+use crate::data::transcript::{Awaited, EventKind, Exit, Transcript};
 
 /// End of a session's process and the deadlines that passed before.
 #[derive(Debug, Clone)]
@@ -33,30 +33,30 @@ pub struct Ending {
 impl Ending {
     /// Ending of a session.
     pub fn of(transcript: &Transcript, session: usize) -> Self {
-        let any = |is: &dyn Fn(&Kind) -> bool| transcript.of(session).any(|event| is(&event.kind));
+        let any = |is: &dyn Fn(&EventKind) -> bool| transcript.of(session).any(|event| is(&event.kind));
         let passed = |what: Awaited| {
-            any(&|kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == what))
+            any(&|kind| matches!(kind, EventKind::DeadlinePassed { awaited, .. } if *awaited == what))
         };
-        let flood = if any(&|kind| matches!(kind, Kind::StdoutOverflow { .. })) {
+        let flood = if any(&|kind| matches!(kind, EventKind::StdoutOverflow { .. })) {
             Some(("output_flood", "unlimited output"))
-        } else if any(&|kind| matches!(kind, Kind::Memory { label, .. } if label == "over_budget")) {
+        } else if any(&|kind| matches!(kind, EventKind::Memory { label, .. } if label == "over_budget")) {
             Some(("memory_flood", "unlimited memory growth"))
         } else {
             None
         };
         let exit = transcript.exit(session);
-        let signalled = any(&|kind| matches!(kind, Kind::Signalled { .. }));
-        let stopped = any(&|kind| matches!(kind, Kind::Killed | Kind::RecordingStopped { .. }));
+        let signalled = any(&|kind| matches!(kind, EventKind::Signalled { .. }));
+        let stopped = any(&|kind| matches!(kind, EventKind::Killed | EventKind::RecordingStopped { .. }));
         Self {
             exit,
-            input_ended: any(&|kind| matches!(kind, Kind::StdinClosed)),
+            input_ended: any(&|kind| matches!(kind, EventKind::StdinClosed)),
             cut: transcript.plan.recorded && (exit.is_none() || signalled || stopped),
             signalled,
             unanswered: passed(Awaited::Frames),
             unread: passed(Awaited::Writing),
             late: passed(Awaited::Exit),
             waited: transcript.of(session).find_map(|event| match event.kind {
-                Kind::DeadlinePassed { waited_ms, .. } if waited_ms > 0 => {
+                EventKind::DeadlinePassed { waited_ms, .. } if waited_ms > 0 => {
                     Some(Duration::from_millis(waited_ms))
                 }
                 _ => None,
@@ -83,13 +83,13 @@ impl Ending {
 /// `no_file`.
 pub fn left_behind(transcript: &Transcript, session: usize, no_process: &str, no_file: &str) -> Vec<Finding> {
     let left = transcript.of(session).filter_map(|event| match &event.kind {
-        Kind::LeakedProcess { command, .. } => Some(Finding::new(
+        EventKind::LeakedProcess { command, .. } => Some(Finding::new(
             no_process,
             "process_left",
             "no process of the peer is left after its end",
             format!("{command} was still running"),
         )),
-        Kind::LeftFile { path } => Some(Finding::new(
+        EventKind::LeftFile { path } => Some(Finding::new(
             no_file,
             "file_left",
             "no temporary file of the peer is left after its end",

@@ -1,13 +1,13 @@
 //! Strict JSON of the harness: judges read peers with it and generators write with it.
 //!
 //! It shares no code with the reference's codec, so that a mistake of one cannot hide in the other. [`decode`] accepts
-//! exactly RFC 8259 in strict UTF-8 and reports the points that the contract leaves open as [`Facts`]. Nothing
+//! exactly RFC 8259 in strict UTF-8 and reports the points that the contract leaves open as [`TextProperties`]. Nothing
 //! recurses: decoding, writing, comparing, cloning and dropping work for any depth of nesting (only serde cannot, see
 //! [`SERDE_DEPTH_MAX`]).
 
 mod decode;
+mod equivalence;
 mod error;
-mod kept;
 mod make;
 mod nested;
 mod number;
@@ -17,9 +17,9 @@ mod serde_form;
 mod tests;
 mod write;
 
-pub use decode::{DecodeLimits, Decoded, Facts, check, decode};
+pub use decode::{DecodeLimits, Decoded, TextProperties, check, decode};
+pub use equivalence::is_kept;
 pub use error::{DecodeError, DecodeErrorKind};
-pub use kept::is_kept;
 pub use number::Number;
 pub use present::{Presentation, present};
 pub use serde_form::SERDE_DEPTH_MAX;

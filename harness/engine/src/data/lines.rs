@@ -7,14 +7,14 @@ use std::ops::Range;
 use crate::data::carriage::HTTP;
 use crate::data::payload::{Payload, Segment, Vars};
 use crate::data::plan::Act;
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 
 /// Maximum bytes kept of a line. No contract allows longer lines, so the rest tells nothing.
 const KEPT_BYTES: usize = 16 << 20;
 
 /// Request line as written.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct RequestLine {
     /// Step whose payload completed it.
     pub step: usize,
     /// Number of earlier lines completed by this step.
@@ -24,14 +24,14 @@ pub struct Line {
     /// Bytes without the line feed, at most 16 MiB.
     pub bytes: Vec<u8>,
     /// Values of plan variables in it, in order.
-    pub filled: Vec<Filled>,
+    pub filled: Vec<FilledVariable>,
     /// Set if a line feed completed it, rather than the end of input.
     pub ended: bool,
     /// Time at which its last byte was queued, microseconds.
     pub at_us: u64,
 }
 
-impl Line {
+impl RequestLine {
     /// Only line of a conversation; `bytes` lack its line feed.
     pub fn alone(bytes: &[u8]) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Line {
 
 /// Line of a session from either side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spoken {
+pub struct SpokenLine {
     /// Step whose payload completed it; `None` for a line of the peer.
     pub step: Option<usize>,
     /// Index of the event that completed it, within its session.
@@ -63,7 +63,7 @@ pub struct Spoken {
 
 /// Value written for a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filled {
+pub struct FilledVariable {
     /// Name of the variable.
     pub name: String,
     /// Value of the variable; a secret is replaced by its placeholder.
@@ -71,12 +71,12 @@ pub struct Filled {
 }
 
 /// Bytes that a step wrote, with the ranges of the plan's variables.
-struct Written {
+struct WrittenStep {
     bytes: Vec<u8>,
     variables: Vec<(Range<usize>, String)>,
 }
 
-impl Written {
+impl WrittenStep {
     fn of(transcript: &Transcript, step: usize, payload: &Payload) -> Self {
         let bytes = payload.expand(&Vars::new()).unwrap_or_default();
         let planned = match transcript.plan.steps.get(step).map(|step| &step.act) {
@@ -88,12 +88,15 @@ impl Written {
     }
 
     /// Values of the variables that lie within `part` of the bytes.
-    fn filled(&self, part: Range<usize>) -> impl Iterator<Item = Filled> {
+    fn filled(&self, part: Range<usize>) -> impl Iterator<Item = FilledVariable> {
         let within = self
             .variables
             .iter()
             .filter(move |(place, _)| place.start < part.end && part.start <= place.start);
-        within.map(|(place, name)| Filled { name: name.clone(), bytes: self.bytes[place.clone()].to_vec() })
+        within.map(|(place, name)| FilledVariable {
+            name: name.clone(),
+            bytes: self.bytes[place.clone()].to_vec(),
+        })
     }
 }
 
@@ -136,24 +139,24 @@ fn extend(line: &mut Vec<u8>, more: &[u8]) {
 }
 
 /// All lines of a session. Text after the last line feed counts once the input was closed.
-pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+pub fn of_session(transcript: &Transcript, session: usize) -> Vec<RequestLine> {
+    let mut lines: Vec<RequestLine> = Vec::new();
     let mut open: Vec<u8> = Vec::new();
-    let mut open_filled: Vec<Filled> = Vec::new();
+    let mut open_filled: Vec<FilledVariable> = Vec::new();
     let mut last = (0, 0);
     let over_http = transcript.plan.sessions.get(session).is_some_and(|spec| spec.command == HTTP);
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::Sent { step, payload } => {
+            EventKind::Sent { step, payload } => {
                 last = (*step, event.at_us);
-                let written = Written::of(transcript, *step, payload);
+                let written = WrittenStep::of(transcript, *step, payload);
                 let bytes = &written.bytes;
                 let how = transcript.plan.steps.get(*step).and_then(|step| step.http.as_ref());
                 if let Some(how) = how.filter(|_| over_http) {
                     // The payload is one body, or no message at all.
                     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes).to_vec();
                     let (step, at_us) = (*step, event.at_us);
-                    lines.extend((!how.is_raw()).then(|| Line {
+                    lines.extend((!how.is_raw()).then(|| RequestLine {
                         step,
                         of_step: 0,
                         last_of_step: true,
@@ -172,17 +175,25 @@ pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
                     let (bytes, filled) = (std::mem::take(&mut open), std::mem::take(&mut open_filled));
                     let last_of_step = begin == written.bytes.len();
                     let (step, at_us) = (*step, event.at_us);
-                    lines.push(Line { step, of_step, last_of_step, bytes, filled, ended: true, at_us });
+                    lines.push(RequestLine {
+                        step,
+                        of_step,
+                        last_of_step,
+                        bytes,
+                        filled,
+                        ended: true,
+                        at_us,
+                    });
                     of_step += 1;
                 }
                 extend(&mut open, &bytes[begin..]);
                 open_filled.extend(written.filled(begin..usize::MAX));
             }
             // Over HTTP, text without a line feed is never sent.
-            Kind::StdinClosed if !open.is_empty() && !over_http => {
+            EventKind::StdinClosed if !open.is_empty() && !over_http => {
                 let bytes = std::mem::take(&mut open);
                 let (step, at_us) = last;
-                lines.push(Line {
+                lines.push(RequestLine {
                     step,
                     of_step: usize::MAX,
                     last_of_step: true,
@@ -199,20 +210,20 @@ pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
 }
 
 /// Lines of both sides in order of completion. Our last line may be completed by the end of input.
-pub fn spoken(transcript: &Transcript, session: usize) -> Vec<Spoken> {
+pub fn spoken(transcript: &Transcript, session: usize) -> Vec<SpokenLine> {
     let mut all = Vec::new();
     let (mut ours, mut theirs, mut last) = (Vec::new(), Vec::new(), None);
     for (place, event) in transcript.of(session).enumerate() {
         let at_us = event.at_us;
         let (step, open, bytes) = match &event.kind {
-            Kind::Received { bytes } => (None, &mut theirs, Cow::Borrowed(bytes.0.as_slice())),
-            Kind::Sent { step, payload } => {
+            EventKind::Received { bytes } => (None, &mut theirs, Cow::Borrowed(bytes.0.as_slice())),
+            EventKind::Sent { step, payload } => {
                 last = Some(*step);
                 (last, &mut ours, Cow::Owned(payload.expand(&Vars::new()).unwrap_or_default()))
             }
-            Kind::StdinClosed if !ours.is_empty() => {
+            EventKind::StdinClosed if !ours.is_empty() => {
                 let bytes = std::mem::take(&mut ours);
-                all.push(Spoken { step: last, place, at_us, bytes, ended: false });
+                all.push(SpokenLine { step: last, place, at_us, bytes, ended: false });
                 continue;
             }
             _ => continue,
@@ -221,7 +232,7 @@ pub fn spoken(transcript: &Transcript, session: usize) -> Vec<Spoken> {
             let line = part.strip_suffix(b"\n");
             extend(open, line.unwrap_or(part));
             if line.is_some() {
-                all.push(Spoken { step, place, at_us, bytes: std::mem::take(open), ended: true });
+                all.push(SpokenLine { step, place, at_us, bytes: std::mem::take(open), ended: true });
             }
         }
     }
@@ -234,7 +245,7 @@ pub fn begun(transcript: &Transcript, session: usize) -> BTreeMap<usize, (usize,
     let mut begun = BTreeMap::new();
     let mut open = None;
     for (place, event) in transcript.of(session).enumerate() {
-        let Kind::Sent { step, payload } = &event.kind else { continue };
+        let EventKind::Sent { step, payload } = &event.kind else { continue };
         let first = open.unwrap_or(place);
         begun.entry(*step).or_insert((first, place));
         let is_ended = matches!(payload.0.last(), Some(Segment::Text(text)) if text.ends_with('\n'));
@@ -248,7 +259,7 @@ pub fn begun(transcript: &Transcript, session: usize) -> BTreeMap<usize, (usize,
 }
 
 /// Index of the event that began a line; `begun` holds those of all steps.
-pub fn sent(begun: &BTreeMap<usize, (usize, usize)>, line: &Line) -> usize {
+pub fn sent(begun: &BTreeMap<usize, (usize, usize)>, line: &RequestLine) -> usize {
     // The end of input completes the line that a step left open.
     let (first, other) = begun.get(&line.step).copied().unwrap_or_default();
     if matches!(line.of_step, 0 | usize::MAX) { first } else { other }
@@ -258,7 +269,7 @@ pub fn sent(begun: &BTreeMap<usize, (usize, usize)>, line: &Line) -> usize {
 pub fn line_feeds(transcript: &Transcript, session: usize) -> Vec<usize> {
     let mut places = Vec::new();
     for (place, event) in transcript.of(session).enumerate() {
-        if let Kind::Received { bytes } = &event.kind {
+        if let EventKind::Received { bytes } = &event.kind {
             places.extend(std::iter::repeat_n(place, memchr::memchr_iter(b'\n', &bytes.0).count()));
         }
     }
@@ -266,9 +277,9 @@ pub fn line_feeds(transcript: &Transcript, session: usize) -> Vec<usize> {
 }
 
 /// Standard input of a run as one request, however many writes it had, even none.
-pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
+pub fn of_run(transcript: &Transcript, session: usize) -> Option<RequestLine> {
     let mut steps = transcript.plan.steps.iter();
-    let mut line = Line {
+    let mut line = RequestLine {
         step: steps.position(|step| step.session == session).unwrap_or(0),
         of_step: 0,
         last_of_step: true,
@@ -282,18 +293,18 @@ pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
     let mut signalled = false;
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::Sent { step, payload } => {
+            EventKind::Sent { step, payload } => {
                 line.step = if sent { line.step } else { *step };
-                let written = Written::of(transcript, *step, payload);
+                let written = WrittenStep::of(transcript, *step, payload);
                 line.filled.extend(written.filled(0..usize::MAX));
                 line.bytes.extend(written.bytes);
                 line.at_us = event.at_us;
                 sent = true;
             }
             // A run that ended before its input has read as much as it wanted.
-            Kind::StdinClosed | Kind::StdinBroken { .. } => closed = true,
-            Kind::Signalled { .. } => signalled = true,
-            Kind::Exited { .. } if transcript.plan.recorded => closed |= !signalled,
+            EventKind::StdinClosed | EventKind::StdinBroken { .. } => closed = true,
+            EventKind::Signalled { .. } => signalled = true,
+            EventKind::Exited { .. } if transcript.plan.recorded => closed |= !signalled,
             _ => {}
         }
     }
@@ -327,7 +338,7 @@ mod tests {
                 facts: Arc::new(Facts::new(Side::Provider)),
                 plan: Arc::new(Plan { steps, ..Plan::default() }),
                 timeout_scale: 1.0,
-                events: vec![Event { at_us: 0, session: 0, kind: Kind::Sent { step: 0, payload } }],
+                events: vec![Event { at_us: 0, session: 0, kind: EventKind::Sent { step: 0, payload } }],
             };
             let lines = of_session(&transcript, 0).into_iter();
             lines
@@ -348,11 +359,11 @@ mod tests {
     #[test]
     fn lines_of_both_sides_stand_in_the_order_in_which_they_were_complete() {
         let kinds = [
-            Kind::Sent { step: 4, payload: Payload::text("a\nb") },
-            Kind::Received { bytes: Bytes(b"1\n2\n3".to_vec()) },
-            Kind::Sent { step: 5, payload: Payload::text("c\nd") },
-            Kind::Received { bytes: Bytes(b"\n4".to_vec()) },
-            Kind::StdinClosed,
+            EventKind::Sent { step: 4, payload: Payload::text("a\nb") },
+            EventKind::Received { bytes: Bytes(b"1\n2\n3".to_vec()) },
+            EventKind::Sent { step: 5, payload: Payload::text("c\nd") },
+            EventKind::Received { bytes: Bytes(b"\n4".to_vec()) },
+            EventKind::StdinClosed,
         ];
         let events = kinds.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect();
         let transcript = Transcript {
@@ -381,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_line_longer_than_any_contract_allows_is_kept_in_part() {
-        let sent = |step, payload| Event { at_us: 0, session: 0, kind: Kind::Sent { step, payload } };
+        let sent = |step, payload| Event { at_us: 0, session: 0, kind: EventKind::Sent { step, payload } };
         let long = || Payload::default().repeat("x", KEPT_BYTES as u64 - 1);
         let transcript = Transcript {
             boundary: "toy".to_owned(),

@@ -4,9 +4,9 @@
 //! expanded from a case or generated before any peer runs, so that it can be printed, stored, replayed and shrunk.
 //! Expectations are opaque here; the boundary's judge reads them.
 
-mod beside;
 mod fixture;
 mod limits;
+mod surroundings;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -17,9 +17,11 @@ use serde_json::Value;
 use crate::data::carriage::Carriage;
 use crate::data::payload::{Payload, Vars};
 
-pub use beside::{Effect, Placing};
-pub use fixture::{ActorStep, Aside, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
+pub use fixture::{
+    ActorStep, Fixture, ListenerSettings, PathKind, PathReply, REFUSED_STATUS, ReplyFault, Resource, Sight,
+};
 pub use limits::Limits;
+pub use surroundings::{AwaitedEffect, Placing};
 
 /// Reason code for a canary without a correct answer.
 pub const CANARY_FAILED: &str = "canary_failed";
@@ -258,7 +260,7 @@ pub enum Act {
     /// Waits for an effect outside the session. Opens no session.
     Await {
         /// Effect to await.
-        what: Effect,
+        what: AwaitedEffect,
         /// Maximum wait, milliseconds; scaled by `--timeout-scale`.
         within_ms: u64,
     },
@@ -268,7 +270,7 @@ pub enum Act {
         /// Signal name, as in [`Act::Signal`].
         signal: String,
         /// Effect to await.
-        what: Effect,
+        what: AwaitedEffect,
         /// Maximum wait for it, milliseconds; scaled by `--timeout-scale`.
         within_ms: u64,
     },
@@ -407,10 +409,10 @@ mod tests {
             Act::Look { label: "y".to_owned(), path: Payload::default().var("x.path"), after_ms: 9 },
             Act::Put { path: Payload::text("x"), content: Payload::text("y"), by: Placing::Rename },
             Act::Move { from: Payload::text("x"), to: Payload::text("y") },
-            Act::Await { what: Effect::Starts { actor: "x".to_owned(), start: 1 }, within_ms: 5 },
+            Act::Await { what: AwaitedEffect::Starts { actor: "x".to_owned(), start: 1 }, within_ms: 5 },
             Act::SignalWhen {
                 signal: "KILL".to_owned(),
-                what: Effect::Empty { folder: "x".to_owned(), path: String::new() },
+                what: AwaitedEffect::Empty { folder: "x".to_owned(), path: String::new() },
                 within_ms: 5,
             },
         ];

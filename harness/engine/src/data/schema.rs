@@ -226,11 +226,11 @@ mod engine {
         "https://json-schema.org/draft/2020-12/schema",
     ];
 
-    pub(crate) trait Judge {
+    pub(crate) trait SchemaJudge {
         fn violations(&self, value: &Json) -> Vec<Violation>;
     }
 
-    impl Judge for Compiled {
+    impl SchemaJudge for Compiled {
         fn violations(&self, value: &Json) -> Vec<Violation> {
             let instance = Instance::new(value, DEPTH_MAX);
             // Nearly all messages are valid, and checking that is cheaper than listing violations.
@@ -262,7 +262,7 @@ mod engine {
 }
 
 #[cfg(feature = "schemas")]
-use engine::Judge as _;
+use engine::SchemaJudge as _;
 
 #[cfg(not(feature = "schemas"))]
 mod engine {

@@ -3,10 +3,10 @@
 //! A transcript is append-only during recording and pure data afterwards: judging it again always gives the same
 //! findings. It is stored as newline-delimited JSON, the header first, then one event per line.
 
-mod beside;
+mod found_entries;
 mod packed;
 pub(crate) mod redact;
-mod seen;
+mod sights;
 pub mod strict;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,10 +25,10 @@ use crate::data::payload::{Payload, Vars};
 use crate::data::plan::{Act, Chunking, Plan, Step};
 use crate::data::text::visible_lines;
 
-pub use beside::{FolderChange, Found, FoundKind};
+pub use found_entries::{FolderChange, FoundEntry, FoundKind};
 pub use packed::Packed;
 pub use redact::{Secrets, placeholder};
-pub use seen::{Seen, StdinState};
+pub use sights::{SightResult, StdinState};
 
 /// Exact bytes, stored as a [`Payload`], so that a long run takes a few characters.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -106,7 +106,7 @@ pub enum Awaited {
 /// Event of one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
-pub enum Kind {
+pub enum EventKind {
     /// The peer's process was started, or the in-process peer made.
     Started {
         /// Program and arguments.
@@ -310,7 +310,7 @@ pub enum Kind {
         /// Process id, which tells the starts of an actor apart.
         pid: i32,
         /// Result of the look.
-        seen: Seen,
+        seen: SightResult,
     },
     /// Standard output of one start of an actor, recorded after its end or death.
     ActorWrote {
@@ -367,7 +367,7 @@ pub enum Kind {
         /// Path, relative to the folder of the fixtures.
         path: Bytes,
         /// Entries by path; empty if nothing was there.
-        found: Vec<Found>,
+        found: Vec<FoundEntry>,
         /// Set if there were more entries than a look records.
         cut: bool,
     },
@@ -438,7 +438,7 @@ pub struct Event {
     pub session: usize,
     /// The event.
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 /// Recorded conversation with everything that its judge needs.
@@ -485,7 +485,7 @@ struct Header<T> {
 /// Standard output of `session` so far.
 pub(crate) fn stdout(events: &[Event], session: usize) -> Vec<u8> {
     let received = events.iter().filter_map(|event| match &event.kind {
-        Kind::Received { bytes } if event.session == session => Some(bytes.0.as_slice()),
+        EventKind::Received { bytes } if event.session == session => Some(bytes.0.as_slice()),
         _ => None,
     });
     // Allocates exactly its size.
@@ -512,13 +512,13 @@ impl Transcript {
     /// Exact body of the HTTP reply at this event; `None` for other events.
     pub fn body(&self, event: usize) -> Option<&[u8]> {
         let reply = self.events.get(event)?;
-        let Kind::HttpReply { body, body_bytes, .. } = &reply.kind else { return None };
+        let EventKind::HttpReply { body, body_bytes, .. } = &reply.kind else { return None };
         if let Some(body) = body {
             return Some(&body.0);
         }
         let line = self.events[event + 1..].iter().find(|next| next.session == reply.session);
         match line.map(|line| &line.kind) {
-            Some(Kind::Received { bytes }) if *body_bytes > 0 => bytes.0.strip_suffix(b"\n"),
+            Some(EventKind::Received { bytes }) if *body_bytes > 0 => bytes.0.strip_suffix(b"\n"),
             _ => Some(&[]),
         }
     }
@@ -552,7 +552,7 @@ impl Transcript {
     /// Exit of the peer of `session` by itself, if any.
     pub fn exit(&self, session: usize) -> Option<Exit> {
         self.of(session).find_map(|event| match event.kind {
-            Kind::Exited { exit } => Some(exit),
+            EventKind::Exited { exit } => Some(exit),
             _ => None,
         })
     }
@@ -563,12 +563,12 @@ impl Transcript {
         let mut steps = Vec::new();
         for event in &self.events {
             match &event.kind {
-                Kind::Sent { payload, .. } => steps.push(Step::new(Act::Send {
+                EventKind::Sent { payload, .. } => steps.push(Step::new(Act::Send {
                     payload: payload.clone(),
                     chunking: Chunking::Whole,
                     await_frames: 0,
                 })),
-                Kind::StdinClosed => steps.push(Step::new(Act::Finish)),
+                EventKind::StdinClosed => steps.push(Step::new(Act::Finish)),
                 _ => {}
             }
         }
@@ -629,7 +629,7 @@ impl Transcript {
                     transcript.events.push(Event {
                         at_us: transcript.events.last().map_or(0, |event| event.at_us),
                         session: 0,
-                        kind: Kind::RecordingStopped { why: "the file ends within a line".to_owned() },
+                        kind: EventKind::RecordingStopped { why: "the file ends within a line".to_owned() },
                     });
                 }
                 Err(error) => {
@@ -648,7 +648,7 @@ impl Transcript {
 /// Refuses events of earlier versions that contain names of variables instead of their unknown values.
 fn as_written(event: Event) -> Result<Event, Misconfigured> {
     match &event.kind {
-        Kind::Sent { payload, .. } if payload.variables().next().is_some() => Err(
+        EventKind::Sent { payload, .. } if payload.variables().next().is_some() => Err(
             "it contains the name of a variable instead of the written value; judge it with the version of \
              peerproof that wrote it, or record it again"
                 .into(),

@@ -6,7 +6,7 @@
 
 pub mod actor;
 mod cast;
-mod eye;
+mod effect_watcher;
 mod files;
 mod listener;
 mod log;
@@ -23,15 +23,15 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::data::blame::HarnessFault;
 use crate::data::payload::Vars;
-use crate::data::plan::{FOLDER, Fixture, Manner};
-use crate::data::transcript::{Bytes, Kind};
+use crate::data::plan::{FOLDER, Fixture, ListenerSettings};
+use crate::data::transcript::{Bytes, EventKind};
 
-use self::cast::{Actor, Told, process_of};
+use self::cast::{Actor, TimedActorEvent, process_of};
 use self::files::{check_names, make_actor, make_file, make_folders, make_path};
-use self::listener::{Listeners, Reply};
-use self::log::Entry;
+use self::listener::{ListenerReply, Listeners};
+use self::log::ActorEvent;
 pub use self::log::now_us;
-use self::watch::{Noted, Watcher};
+use self::watch::{WatchRecord, Watcher};
 
 /// Maximum bytes of a kept file that are recorded.
 pub const KEPT_BYTES_MAX: u64 = 64 << 20;
@@ -136,11 +136,11 @@ impl Fixtures {
                 Fixture::Listener { name, status, location, body, manner } => {
                     let location = location.as_deref().map(|text| substitute(text, &vars)).transpose()?;
                     let body = body.expand(&vars)?;
-                    let mut reply = Reply::in_manner(*status, location.as_deref(), &body, manner);
+                    let mut reply = ListenerReply::in_manner(*status, location.as_deref(), &body, manner);
                     if let Some(aside) = &manner.aside {
-                        let own = Manner { fault: aside.fault, ..manner.clone() };
+                        let own = ListenerSettings { fault: aside.fault, ..manner.clone() };
                         let body = aside.body.expand(&vars)?;
-                        let other = Reply::in_manner(aside.status, None, &body, &own);
+                        let other = ListenerReply::in_manner(aside.status, None, &body, &own);
                         reply = reply.with_aside(&aside.path, other);
                     }
                     if let Some((socket, ipv6)) = sockets.next() {
@@ -196,7 +196,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// Reports faults of the harness: the listeners died, or an actor could not follow its script.
-    pub fn observe(&mut self) -> Result<Vec<Kind>, HarnessFault> {
+    pub fn observe(&mut self) -> Result<Vec<EventKind>, HarnessFault> {
         Ok(self.happened()?.into_iter().map(|(_, kind)| kind).collect())
     }
 
@@ -204,7 +204,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// As [`Fixtures::observe`].
-    pub fn happened(&mut self) -> Result<Vec<(u64, Kind)>, HarnessFault> {
+    pub fn happened(&mut self) -> Result<Vec<(u64, EventKind)>, HarnessFault> {
         let listeners = self.listeners.as_ref().map_or(Ok(Vec::new()), Listeners::collect)?;
         let mut told = self.told()?;
         let noted = self.watcher.as_ref().map(Watcher::collect).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Fixtures {
         Ok(in_order(noted, told, listeners))
     }
 
-    fn told(&mut self) -> Result<Vec<Told>, HarnessFault> {
+    fn told(&mut self) -> Result<Vec<TimedActorEvent>, HarnessFault> {
         let mut told = Vec::new();
         for actor in &mut self.actors {
             told.extend(actor.observe()?);
@@ -224,19 +224,19 @@ impl Fixtures {
     }
 
     /// Ends everything as [`Fixtures::stop`] does and returns the remaining events.
-    pub fn finish(&mut self) -> Vec<(u64, Kind)> {
+    pub fn finish(&mut self) -> Vec<(u64, EventKind)> {
         let listeners = self.listeners.take().map(Listeners::stop).unwrap_or_default();
         let told = self.actors.drain(..).flat_map(|mut actor| actor.stop()).collect();
         let noted = self.watcher.take().map(|watcher| watcher.collect()).unwrap_or_default();
         in_order(noted, told, listeners)
     }
 
-    /// [`Kind::FileHeld`] for each kept file, with at most [`KEPT_BYTES_MAX`] bytes. A file that the peer removed
+    /// [`EventKind::FileHeld`] for each kept file, with at most [`KEPT_BYTES_MAX`] bytes. A file that the peer removed
     /// counts as empty.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
-    pub fn kept_files(&self) -> Result<Vec<Kind>, HarnessFault> {
+    pub fn kept_files(&self) -> Result<Vec<EventKind>, HarnessFault> {
         let held = |(name, path): &(String, PathBuf)| {
             let mut bytes = Vec::new();
             match fs::File::open(path) {
@@ -247,35 +247,35 @@ impl Fixtures {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
                 Err(error) => return Err(failed("read", path, &error)),
             };
-            Ok(Kind::FileHeld { file: name.clone(), bytes: Bytes(bytes) })
+            Ok(EventKind::FileHeld { file: name.clone(), bytes: Bytes(bytes) })
         };
         self.kept.iter().map(held).collect()
     }
 
-    /// [`Kind::ActorAlive`] for each living process of the actor `name`: `self`, `child` (started by it) or
-    /// `left_group` (started by it, in a session of its own). Zombies count as dead. Then [`Kind::ActorFileStays`] if
-    /// the last argument of its last start names an existing file.
+    /// [`EventKind::ActorAlive`] for each living process of the actor `name`: `self`, `child` (started by it) or
+    /// `left_group` (started by it, in a session of its own). Zombies count as dead. Then [`EventKind::ActorFileStays`]
+    /// if the last argument of its last start names an existing file.
     ///
     /// # Errors
     /// Fails for an unknown actor or an unreadable record.
-    pub fn probe_actor(&mut self, name: &str, label: &str) -> Result<Vec<Kind>, HarnessFault> {
+    pub fn probe_actor(&mut self, name: &str, label: &str) -> Result<Vec<EventKind>, HarnessFault> {
         let actor = self.actor(name)?;
         let mut found = Vec::new();
         let mut given = None;
         for line in actor.log.read_all()? {
-            if let Entry::Started { argv, working_dir, .. } = &line.entry {
+            if let ActorEvent::Started { argv, working_dir, .. } = &line.entry {
                 given = argv.last().map(|last| Path::new(working_dir).join(last));
             }
             if let Some((process, role)) = process_of(line.entry)
                 && process.lives()
             {
                 let (actor, label, role) = (name.to_owned(), label.to_owned(), role.to_owned());
-                found.push(Kind::ActorAlive { actor, label, role });
+                found.push(EventKind::ActorAlive { actor, label, role });
             }
         }
         // A relative path has no meaning if the working directory is unknown.
         if let Some(path) = given.filter(|path| path.is_absolute() && path.is_file()) {
-            found.push(Kind::ActorFileStays {
+            found.push(EventKind::ActorFileStays {
                 actor: name.to_owned(),
                 label: label.to_owned(),
                 path: path.to_string_lossy().into_owned(),
@@ -335,7 +335,11 @@ impl Drop for Fixtures {
 }
 
 /// Sorts all events by time; events of folders come first among equal times.
-fn in_order(noted: Vec<(u64, Noted)>, told: Vec<Told>, listeners: Vec<(u64, Kind)>) -> Vec<(u64, Kind)> {
+fn in_order(
+    noted: Vec<(u64, WatchRecord)>,
+    told: Vec<TimedActorEvent>,
+    listeners: Vec<(u64, EventKind)>,
+) -> Vec<(u64, EventKind)> {
     let mut happened = watch::before_marks(noted, &told);
     happened.extend(listeners);
     happened.extend(told.into_iter().map(|told| (told.at_us, told.kind)));

@@ -7,7 +7,7 @@ mod acts;
 mod capture;
 mod effects;
 mod flood;
-mod kept;
+mod idle_processes;
 mod play;
 mod pump;
 mod replies;
@@ -25,14 +25,14 @@ use crate::data::blame::{HarnessFault, Unprepared};
 use crate::data::budget::Budget;
 use crate::data::payload::Vars;
 use crate::data::plan::{Act, Fixture, Plan, Step};
-use crate::data::transcript::{Awaited, Event, Kind, Secrets, Transcript};
+use crate::data::transcript::{Awaited, Event, EventKind, Secrets, Transcript};
 use crate::drive::fixture::{ActorExe, Fixtures, now_us};
 use crate::drive::peer::Peer;
 use crate::drive::transport::inbox::micros;
 use crate::drive::transport::{Connection, Log};
 
-pub(crate) use capture::Taken;
-pub use kept::{Kept, Pool};
+pub(crate) use capture::CapturedValue;
+pub use idle_processes::{IdleProcess, Pool};
 
 /// Size of input that may keep a slow peer busy for long, bytes.
 const LARGE_BYTES: usize = 256 << 10;
@@ -82,7 +82,7 @@ pub struct Lab<'a> {
 }
 
 /// Recorder of one session's events on the transcript's clock.
-struct Recorder<'a> {
+struct SessionRecorder<'a> {
     events: &'a mut Vec<Event>,
     session: usize,
     offset_us: i64,
@@ -90,12 +90,12 @@ struct Recorder<'a> {
     first_us: &'a mut Option<u64>,
 }
 
-impl Log for Recorder<'_> {
-    fn record(&mut self, at_us: u64, kind: Kind) {
-        if let Kind::Received { .. } | Kind::HttpReply { .. } = &kind {
+impl Log for SessionRecorder<'_> {
+    fn record(&mut self, at_us: u64, kind: EventKind) {
+        if let EventKind::Received { .. } | EventKind::HttpReply { .. } = &kind {
             self.first_us.get_or_insert(at_us);
         }
-        if let Kind::Received { bytes } = &kind {
+        if let EventKind::Received { bytes } = &kind {
             *self.frames += memchr::memchr_iter(b'\n', &bytes.0).count() as u64;
         }
         self.events.push(Event {
@@ -108,7 +108,7 @@ impl Log for Recorder<'_> {
 
 /// State of one running session.
 #[derive(Default)]
-struct Live {
+struct LiveSession {
     /// Set once a start was tried.
     opened: bool,
     /// Set if nothing is awaited any more: a deadline passed twice, or the peer has gone.
@@ -126,14 +126,14 @@ struct Live {
     /// Number of frames already classified as aside or not.
     sorted: u64,
     /// Place of the first frame not classified yet.
-    sorted_at: replies::Place,
+    sorted_at: replies::FrameStart,
     /// Replies to asides that are not written yet.
     replies_held: Vec<Vec<u8>>,
     /// Number of frames awaited so far.
     frames_awaited: u64,
     /// Number of frames up to which all awaited answers have come, and the place of the next frame.
     frames_answered: u64,
-    answered_at: replies::Place,
+    answered_at: replies::FrameStart,
     /// Number of lines written, which bounds the number of due frames.
     lines_sent: u64,
     /// Bytes queued since no answer was due.
@@ -147,10 +147,10 @@ struct Live {
     temp_dir: Option<PathBuf>,
 }
 
-impl Live {
+impl LiveSession {
     /// Recorder of the events of this session.
-    fn recorder<'a>(&'a mut self, session: usize, events: &'a mut Vec<Event>) -> Recorder<'a> {
-        Recorder {
+    fn recorder<'a>(&'a mut self, session: usize, events: &'a mut Vec<Event>) -> SessionRecorder<'a> {
+        SessionRecorder {
             events,
             session,
             offset_us: self.offset_us,
@@ -192,8 +192,8 @@ impl Lab<'_> {
         &self,
         check: &str,
         plan: &Arc<Plan>,
-        kept: Option<Kept>,
-    ) -> Result<(Transcript, Option<Kept>), Unfinished> {
+        kept: Option<IdleProcess>,
+    ) -> Result<(Transcript, Option<IdleProcess>), Unfinished> {
         // A failure after the user asked to stop is a consequence of that.
         let stopped = |error| if self.budget.is_interrupted() { Unfinished::Interrupted } else { error };
         self.hold(check, plan, kept).map_err(stopped)
@@ -203,8 +203,8 @@ impl Lab<'_> {
         &self,
         check: &str,
         plan: &Arc<Plan>,
-        kept: Option<Kept>,
-    ) -> Result<(Transcript, Option<Kept>), Unfinished> {
+        kept: Option<IdleProcess>,
+    ) -> Result<(Transcript, Option<IdleProcess>), Unfinished> {
         let needs_fixtures = plan.needs_folder();
         let opening = if self.peer.is_process() { plan.opening().unwrap_or_default() } else { &[] };
         let mut kept = kept.filter(|kept| kept.opening() == opening);
@@ -223,7 +223,7 @@ impl Lab<'_> {
             (Some(folder), true) => Some(Fixtures::start(&plan.fixtures, folder.path(), self.actor_exe)?),
             _ => None,
         };
-        let mut run = Run {
+        let mut run = PlanRun {
             lab: self,
             plan,
             begun: Instant::now(),
@@ -245,7 +245,7 @@ impl Lab<'_> {
             complete: false,
             folder: folder.as_ref().map(tempfile::TempDir::path),
         };
-        run.live.resize_with(plan.sessions.len(), Live::default);
+        run.live.resize_with(plan.sessions.len(), LiveSession::default);
         run.connections.resize_with(plan.sessions.len(), || None);
         let mut begun = kept.map(|kept| run.resume(kept));
         let done = if begun.is_some() { opening.len() } else { 0 };
@@ -281,7 +281,7 @@ impl Lab<'_> {
         if self.budget.is_interrupted() {
             return Err(Unfinished::Interrupted);
         }
-        let Run { events, secrets, .. } = run;
+        let PlanRun { events, secrets, .. } = run;
         let mut transcript = Transcript {
             boundary: self.peer.boundary.name().to_owned(),
             check: check.to_owned(),
@@ -309,7 +309,7 @@ impl Lab<'_> {
     }
 }
 
-struct Run<'a> {
+struct PlanRun<'a> {
     lab: &'a Lab<'a>,
     plan: &'a Plan,
     begun: Instant,
@@ -324,17 +324,17 @@ struct Run<'a> {
     events: Vec<Event>,
     vars: Vars,
     secrets: Secrets,
-    live: Vec<Live>,
+    live: Vec<LiveSession>,
     /// Connection of each session.
     connections: Vec<Option<Box<dyn Connection>>>,
     /// Value captured last.
-    captured: Option<Taken>,
+    captured: Option<CapturedValue>,
     /// Set if the next steps need a value that no reply had, or that is no longer needed.
     complete: bool,
     folder: Option<&'a Path>,
 }
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// True if a generated conversation has used up its time. Plans that set their own time are exempt.
     fn is_drawn_out(&self) -> bool {
         let is_planned = || self.plan.steps.iter().any(|step| step.allow_ms > 0);
@@ -394,7 +394,7 @@ impl Run<'_> {
                 Ok(true)
             }
             Err(Unprepared::Peer(error)) => {
-                recorder.record(0, Kind::StartFailed { error: error.into() });
+                recorder.record(0, EventKind::StartFailed { error: error.into() });
                 Ok(false)
             }
             Err(Unprepared::Machine(fault)) => Err(fault),
@@ -406,7 +406,7 @@ impl Run<'_> {
         self.connections[session].as_ref().map_or(ended_us, |connection| connection.now_us())
     }
 
-    fn record(&mut self, session: usize, kind: Kind) {
+    fn record(&mut self, session: usize, kind: EventKind) {
         let mut at_us = self.now_us(session).saturating_add_signed(self.live[session].offset_us);
         if self.connections[session].is_none() {
             // The connection's clock stands still.
@@ -421,7 +421,7 @@ impl Run<'_> {
     /// Records that something was awaited in vain since `since_us` on the session's clock.
     fn deadline_passed(&mut self, session: usize, awaited: Awaited, since_us: u64) {
         let waited_ms = self.now_us(session).saturating_sub(since_us) / 1_000;
-        self.record(session, Kind::DeadlinePassed { awaited, waited_ms });
+        self.record(session, EventKind::DeadlinePassed { awaited, waited_ms });
         if self.live[session].first_us.is_none() && self.begins_plainly(session) {
             self.lab.peer.pace.gave_up(&self.plan.sessions[session].command);
         }
@@ -470,7 +470,8 @@ impl Run<'_> {
     /// no longer.
     fn asked_in_us(&self, session: usize) -> Option<u64> {
         let is_quick = self.plan.sessions[session].shows_start == Some(true);
-        let has_ended = |event: &Event| event.session == session && matches!(event.kind, Kind::Exited { .. });
+        let has_ended =
+            |event: &Event| event.session == session && matches!(event.kind, EventKind::Exited { .. });
         (is_quick && self.events.iter().any(has_ended)).then(|| self.now_us(session))
     }
 
@@ -484,7 +485,7 @@ impl Run<'_> {
 
     /// Records events outside the session. If folders are watched, events keep their times on the clock that processes
     /// share and are sorted by them.
-    fn note(&mut self, session: usize, happened: Vec<(u64, Kind)>) {
+    fn note(&mut self, session: usize, happened: Vec<(u64, EventKind)>) {
         if !self.is_watched {
             happened.into_iter().for_each(|(_, kind)| self.record(session, kind));
             return;

@@ -9,7 +9,7 @@ pub type Millis = u64;
 
 /// Event for a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum MachineEvent<'a> {
     /// Bytes on its standard input, in order; never empty. Their division has no meaning.
     Stdin(&'a [u8]),
     /// End of its standard input; sent once.
@@ -42,7 +42,7 @@ pub enum Action {
     Stdout(Vec<u8>),
     /// Writes to standard error.
     Stderr(Vec<u8>),
-    /// Requests [`Event::Wake`] at this time.
+    /// Requests [`MachineEvent::Wake`] at this time.
     WakeAt(Millis),
     /// Fetches a URL without following redirects.
     Fetch {
@@ -73,7 +73,7 @@ pub enum Action {
 /// Peer inside this process.
 pub trait Machine {
     /// Takes one event at the time `now` and appends its actions to `actions`.
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>);
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>);
 
     /// Called once before the first event, for a peer that speaks first.
     fn begin(&mut self, _now: Millis, _actions: &mut Vec<Action>) {}
@@ -88,16 +88,16 @@ pub trait Machine {
 pub struct Replies<F>(pub F);
 
 impl<F: FnMut(&[u8]) -> Vec<u8>> Machine for Replies<F> {
-    fn handle(&mut self, event: Event<'_>, _now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, _now: Millis, actions: &mut Vec<Action>) {
         match event {
-            Event::Stdin(bytes) => {
+            MachineEvent::Stdin(bytes) => {
                 let written = (self.0)(bytes);
                 if !written.is_empty() {
                     actions.push(Action::Stdout(written));
                 }
             }
-            Event::StdinEof | Event::Terminate => actions.push(Action::Exit(0)),
-            Event::Wake | Event::Fetched(_) | Event::SpawnFailed(_) => {}
+            MachineEvent::StdinEof | MachineEvent::Terminate => actions.push(Action::Exit(0)),
+            MachineEvent::Wake | MachineEvent::Fetched(_) | MachineEvent::SpawnFailed(_) => {}
         }
     }
 }

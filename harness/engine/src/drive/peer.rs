@@ -309,7 +309,7 @@ impl Peer {
         log: &mut dyn Log,
     ) -> Result<Box<dyn Connection>, Unprepared> {
         let mut fault = String::new();
-        let ready = self.commands.get(READY).and_then(|told| http::Ready::of(told));
+        let ready = self.commands.get(READY).and_then(|told| http::ReadySign::of(told));
         for _ in 0..START_TRIES {
             let free = http::free_address()?;
             let address = free.get();
@@ -321,7 +321,7 @@ impl Peer {
             let child = if runs_already { None } else { Some(self.child_spec(&session, temp_dir)?) };
             let path = self.boundary.http_path();
             let url = given.unwrap_or_else(|| format!("{}{address}{path}", http::URL_PREFIX));
-            match http::start(&http::Start { url, child, ready: ready.clone() }, budget, log) {
+            match http::start(&http::ServerSpec { url, child, ready: ready.clone() }, budget, log) {
                 Ok(connection) => return Ok(Box::new(connection)),
                 // Another process may have taken the port meanwhile.
                 Err(http::StartFault::Ended(sentence)) => fault = sentence,

@@ -4,9 +4,9 @@ mod slow;
 
 use crate::data::json::{self, DecodeLimits, Presentation, present};
 use crate::data::rng::Rng;
-use crate::drive::load::{REPLY_AFTER, START_AFTER};
-use crate::drive::machine::{Action, Event, Machine, Millis};
-use slow::{Late, Sleepy};
+use crate::drive::machine::{Action, Machine, MachineEvent, Millis};
+use crate::drive::slowdown::{REPLY_AFTER, START_AFTER};
+use slow::{DelayedMachine, Sleepy};
 
 /// Option of a reference peer that selects a presentation of its output.
 pub const PRESENT: &str = "--present";
@@ -86,7 +86,7 @@ pub const REPLY_AFTER_MS: Millis = 1_000;
 pub fn wrap(inner: Box<dyn Machine>, how: Harmless) -> Box<dyn Machine> {
     match how {
         Harmless::SlowStart => return Box::new(Sleepy::new(inner, START_AFTER_MS)),
-        Harmless::LateReplies => return Box::new(Late::new(inner, REPLY_AFTER_MS)),
+        Harmless::LateReplies => return Box::new(DelayedMachine::new(inner, REPLY_AFTER_MS)),
         _ => {}
     }
     Box::new(Presented { inner, presenter: Presenter::new(how) })
@@ -166,7 +166,7 @@ impl Presented {
 }
 
 impl Machine for Presented {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         let mut inner_actions = Vec::new();
         self.inner.handle(event, now, &mut inner_actions);
         self.present(inner_actions, actions);

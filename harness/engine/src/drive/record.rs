@@ -19,15 +19,15 @@ use rustix::process::Signal;
 use crate::data::blame::{HarnessFault, Misconfigured, Unprepared};
 use crate::data::facts::Facts;
 use crate::data::plan::{Plan, Session};
-use crate::data::transcript::{Awaited, Exit, Kind, Transcript};
+use crate::data::transcript::{Awaited, EventKind, Exit, Transcript};
 
 mod errors;
 mod relay;
 mod running;
 mod store;
 
-use errors::Said;
-use relay::{Seen, Teller, What, Whose};
+use errors::ErrorStreams;
+use relay::{RelayEvent, RelayEventKind, RelaySender, RelaySide};
 use running::{Running, start, watch};
 pub use store::{Hidden, Store};
 
@@ -44,7 +44,7 @@ const TERM_GRACE: Duration = Duration::from_secs(2);
 
 /// One of the two peers.
 #[derive(Debug, Clone)]
-pub struct Side {
+pub struct RecordedPeer {
     /// Program and arguments.
     pub argv: Vec<String>,
     /// Environment variables on top of the recorder's own.
@@ -52,7 +52,7 @@ pub struct Side {
 }
 
 /// Settings of a recording.
-pub struct Settings {
+pub struct RecordSettings {
     /// Name of the boundary between the peers.
     pub boundary: &'static str,
     /// Facts about the server.
@@ -64,9 +64,9 @@ pub struct Settings {
     /// Environment variables of the server to which the boundary gives a meaning.
     pub variables: Vec<(String, String)>,
     /// Client; `None` if it is at the other end of the recorder's own standard streams.
-    pub client: Option<Side>,
+    pub client: Option<RecordedPeer>,
     /// Server.
-    pub server: Side,
+    pub server: RecordedPeer,
     /// The recorder's standard output, for a client at its other end.
     pub stdout: File,
     /// Destination of the peers' standard error.
@@ -108,7 +108,11 @@ pub struct Recorded {
 ///
 /// # Errors
 /// Names the reason, by blame: the file cannot be created, or a peer cannot be started.
-pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Result<Recorded, Unprepared> {
+pub fn record(
+    settings: RecordSettings,
+    file: File,
+    interrupted: &AtomicBool,
+) -> Result<Recorded, Unprepared> {
     let transcript = header(&settings);
     let store = Store::begin(file, &transcript, settings.hidden, settings.bytes_max)
         .map_err(|error| HarnessFault::from(format!("the transcript cannot be written: {error}")))?;
@@ -124,22 +128,22 @@ pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Resul
         })?),
     };
     let (to, from) = sync_channel(CHANNEL_MAX);
-    let teller = Teller { begun, to };
+    let teller = RelaySender { begun, to };
     let mut store = store;
     // Signatures depend on the time of day.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let at_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(0);
-    store.push(at_us, Kind::Clock { unix_ms: u64::try_from(since.as_millis()).unwrap_or(0) });
-    store.push(server.at_us, Kind::Started { argv: settings.server.argv.clone() });
+    store.push(at_us, EventKind::Clock { unix_ms: u64::try_from(since.as_millis()).unwrap_or(0) });
+    store.push(server.at_us, EventKind::Started { argv: settings.server.argv.clone() });
     if let (Some(client), Some(side)) = (&client, &settings.client) {
-        store.push(client.at_us, Kind::ClientStarted { argv: side.argv.clone() });
+        store.push(client.at_us, EventKind::ClientStarted { argv: side.argv.clone() });
     }
     let (from_client, to_client) = match &mut client {
         Some(client) => client.pipes()?,
         None => (own_stdin()?, settings.stdout),
     };
     let (from_server, to_server) = server.pipes()?;
-    for (running, whose) in [(Some(&mut server), Whose::Server), (client.as_mut(), Whose::Client)] {
+    for (running, whose) in [(Some(&mut server), RelaySide::Server), (client.as_mut(), RelaySide::Client)] {
         if let Some(errors) = running.and_then(Running::errors) {
             let clone = teller.clone();
             let own = settings.stderr.try_clone().ok();
@@ -150,9 +154,9 @@ pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Resul
     std::thread::spawn(move || relay::forth(from_client, to_server, &clone));
     let clone = teller.clone();
     std::thread::spawn(move || relay::back(from_server, to_client, &clone));
-    watch(server.pid, teller.clone(), What::ServerExited);
+    watch(server.pid, teller.clone(), RelayEventKind::ServerExited);
     if let Some(client) = &client {
-        watch(client.pid, teller.clone(), What::ClientExited);
+        watch(client.pid, teller.clone(), RelayEventKind::ClientExited);
     }
     drop(teller);
     let mut recorder = Recorder {
@@ -168,14 +172,14 @@ pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Resul
         with_client: Patience::default(),
         with_server: Patience::default(),
         with_errors: Patience::default(),
-        said: Said::default(),
+        said: ErrorStreams::default(),
         recorded: Recorded::default(),
     };
     recorder.run(interrupted);
     Ok(recorder.finish())
 }
 
-fn header(settings: &Settings) -> Transcript {
+fn header(settings: &RecordSettings) -> Transcript {
     let session = Session {
         command: settings.command.clone(),
         placeholders: settings.placeholders.clone(),
@@ -198,7 +202,7 @@ fn own_stdin() -> Result<File, HarnessFault> {
     Ok(File::from(own.map_err(|error| format!("cannot read standard input: {error}"))?))
 }
 
-fn cannot_start(what: &str, side: &Side, error: &io::Error) -> Misconfigured {
+fn cannot_start(what: &str, side: &RecordedPeer, error: &io::Error) -> Misconfigured {
     format!("cannot start the {what} {}: {error}", side.argv.first().map_or("", String::as_str)).into()
 }
 
@@ -241,7 +245,7 @@ impl Patience {
 }
 
 struct Recorder {
-    from: Receiver<Seen>,
+    from: Receiver<RelayEvent>,
     store: Store,
     begun: Instant,
     client: Option<Running>,
@@ -254,7 +258,7 @@ struct Recorder {
     with_server: Patience,
     /// Deadline for the standard error of peers that have ended.
     with_errors: Patience,
-    said: Said,
+    said: ErrorStreams,
     recorded: Recorded,
 }
 
@@ -305,20 +309,20 @@ impl Recorder {
         u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    fn take(&mut self, seen: Seen) {
-        let Seen { at_us, what } = seen;
+    fn take(&mut self, seen: RelayEvent) {
+        let RelayEvent { at_us, what } = seen;
         match what {
-            What::Sent(bytes) => {
+            RelayEventKind::Sent(bytes) => {
                 self.recorded.sent_bytes += bytes.len() as u64;
                 self.recorded.lines.0 += memchr::memchr_iter(b'\n', &bytes).count() as u64;
-                let kind = Kind::Sent { step: self.steps, payload: relay::payload(&bytes) };
+                let kind = EventKind::Sent { step: self.steps, payload: relay::payload(&bytes) };
                 self.steps += 1;
                 self.store.push(at_us, kind);
             }
             // A server that has exited did not see the end of its input.
-            What::Kind(Kind::StdinClosed) if self.server.exited => {}
-            What::Kind(kind) => {
-                if let Kind::Received { bytes } = &kind {
+            RelayEventKind::Kind(EventKind::StdinClosed) if self.server.exited => {}
+            RelayEventKind::Kind(kind) => {
+                if let EventKind::Received { bytes } = &kind {
                     self.recorded.received_bytes += bytes.0.len() as u64;
                     self.recorded.lines.1 += memchr::memchr_iter(b'\n', &bytes.0).count() as u64;
                     // Each answer restarts the server's time.
@@ -326,30 +330,30 @@ impl Recorder {
                 }
                 self.store.push(at_us, kind);
             }
-            What::Errors(whose, bytes) => self.said.take(whose, &bytes),
-            What::ErrorsDone(whose) => self.said.done(whose),
-            What::ClientDone => {
+            RelayEventKind::Errors(whose, bytes) => self.said.take(whose, &bytes),
+            RelayEventKind::ErrorsDone(whose) => self.said.done(whose),
+            RelayEventKind::ClientDone => {
                 self.client_done = true;
                 self.with_server.begin(self.grace);
             }
-            What::ServerDone => self.server_done = true,
-            What::ClientExited(exit) => {
+            RelayEventKind::ServerDone => self.server_done = true,
+            RelayEventKind::ClientExited(exit) => {
                 if let Some(client) = &mut self.client {
                     client.exited = true;
                 }
                 if !self.recorded.killed.contains(&"client") {
                     self.recorded.client = Some(exit);
-                    self.store.push(at_us, Kind::ClientExited { exit });
+                    self.store.push(at_us, EventKind::ClientExited { exit });
                 }
                 // A descendant may hold its output open.
                 self.with_client.begin(self.grace);
                 self.with_server.begin(self.grace);
             }
-            What::ServerExited(exit) => {
+            RelayEventKind::ServerExited(exit) => {
                 self.server.exited = true;
                 if !self.recorded.killed.contains(&"server") {
                     self.recorded.server = Some(exit);
-                    self.store.push(at_us, Kind::Exited { exit });
+                    self.store.push(at_us, EventKind::Exited { exit });
                 }
                 self.with_server.begin(self.grace);
             }
@@ -369,7 +373,7 @@ impl Recorder {
                 self.with_client.begin(self.grace);
             }
             _ => {
-                self.store.push(self.now_us(), Kind::Signalled { signal: "TERM".to_owned() });
+                self.store.push(self.now_us(), EventKind::Signalled { signal: "TERM".to_owned() });
                 self.server.signal(Signal::TERM);
                 self.with_server.begin(self.grace);
             }
@@ -396,9 +400,9 @@ impl Recorder {
             let now_us = self.now_us();
             if !self.recorded.interrupted {
                 // Hurried by an interrupt, it had less time than it is owed.
-                self.store.push(now_us, Kind::DeadlinePassed { awaited: Awaited::Exit, waited_ms });
+                self.store.push(now_us, EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms });
             }
-            self.store.push(now_us, Kind::Killed);
+            self.store.push(now_us, EventKind::Killed);
             self.recorded.killed.push("server");
         }
         self.server.signal(if times == 1 { Signal::TERM } else { Signal::KILL });

@@ -15,12 +15,12 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::data::carriage::Carriage;
 use crate::data::plan::Chunking;
-use crate::data::transcript::{Awaited, Exit, Kind};
+use crate::data::transcript::{Awaited, EventKind, Exit};
 
 /// Recorder of a transport's events.
 pub trait Log {
     /// Appends an event with a time on the connection's clock.
-    fn record(&mut self, at_us: u64, kind: Kind);
+    fn record(&mut self, at_us: u64, kind: EventKind);
 }
 
 /// Condition that ends a wait in [`Connection::pump`].

@@ -15,8 +15,8 @@ use globset::GlobMatcher;
 use crate::contract::boundary::workload::{Shape, Workload};
 use crate::data::blame::HarnessFault;
 use crate::drive::peer::Peer;
-use echo::Manner;
-use figures::{Comparison, Figure, Rounds, compare};
+use echo::EchoMode;
+use figures::{Comparison, Metric, Rounds, compare};
 use live::Trouble;
 use placement::Placement;
 use turns::Bench;
@@ -43,7 +43,7 @@ const SLICE_MIN: Duration = Duration::from_millis(2);
 
 /// Settings of a benchmark.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct BenchSettings {
     /// Time for measuring. The run may take half as much again plus 15 seconds for starting and ending processes; rows
     /// not measured by then are left out.
     pub time: Duration,
@@ -77,7 +77,7 @@ pub struct Rivals<'a> {
 
 /// Surroundings of a run.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
+pub struct BenchSurroundings<'a> {
     /// Folder for temporary folders.
     pub scratch: &'a Path,
     /// Set when the user asks to stop.
@@ -101,7 +101,7 @@ pub enum Missing {
 
 /// One line of the report.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct BenchRow {
     /// Workload, shape and placement, such as `serve/64B/ping-pong/one-core`.
     pub id: String,
     /// Rounds of the peer.
@@ -111,12 +111,12 @@ pub struct Row {
     /// Rounds of the second peer.
     pub against: Option<Rounds>,
     /// Figure that decides a comparison.
-    pub decisive: Figure,
+    pub decisive: Metric,
     /// Reason why the row is incomplete.
     pub missing: Option<Missing>,
 }
 
-impl Row {
+impl BenchRow {
     /// A row without figures.
     pub fn planned(id: &str) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl Row {
             peer: Rounds::default(),
             echo: Rounds::default(),
             against: None,
-            decisive: Figure::ReqS,
+            decisive: Metric::ReqS,
             missing: None,
         }
     }
@@ -147,14 +147,14 @@ impl Row {
 
 /// Rows that share their processes.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct RowGroup {
     placement: Placement,
     workload: usize,
     rows: Vec<(Shape, String)>,
 }
 
 /// Groups of rows to measure, and notes on rows that this machine cannot measure.
-pub fn plan(workloads: &[Workload], select: &[GlobMatcher]) -> (Vec<Group>, Vec<String>) {
+pub fn plan(workloads: &[Workload], select: &[GlobMatcher]) -> (Vec<RowGroup>, Vec<String>) {
     let (placements, notes) = placement::placements();
     let mut groups = Vec::new();
     for (nth, placement) in placements.iter().enumerate() {
@@ -167,7 +167,7 @@ pub fn plan(workloads: &[Workload], select: &[GlobMatcher]) -> (Vec<Group>, Vec<
                 .filter(|(_, id)| select.is_empty() || select.iter().any(|glob| glob.is_match(id)))
                 .collect();
             if !rows.is_empty() {
-                groups.push(Group { placement: placement.clone(), workload: index, rows });
+                groups.push(RowGroup { placement: placement.clone(), workload: index, rows });
             }
         }
     }
@@ -175,17 +175,17 @@ pub fn plan(workloads: &[Workload], select: &[GlobMatcher]) -> (Vec<Group>, Vec<
 }
 
 /// The ids of all rows.
-pub fn ids(groups: &[Group]) -> Vec<String> {
+pub fn ids(groups: &[RowGroup]) -> Vec<String> {
     groups.iter().flat_map(|group| &group.rows).map(|(_, id)| id.clone()).collect()
 }
 
-/// Workloads of the calibration peer, one for each of `workloads`. Its commands are the words of [`Manner`].
+/// Workloads of the calibration peer, one for each of `workloads`. Its commands are the words of [`EchoMode`].
 pub fn calibration(workloads: &[Workload]) -> Vec<Workload> {
     let beside = |workload: &Workload| {
         let manner = match (workload.one_shot, workload.echoes) {
-            (true, _) => Manner::Once,
-            (false, true) => Manner::Lines,
-            (false, false) => Manner::Short,
+            (true, _) => EchoMode::Once,
+            (false, true) => EchoMode::Lines,
+            (false, false) => EchoMode::Short,
         };
         let mut beside = workload.clone();
         manner.word().clone_into(&mut beside.session.command);
@@ -194,7 +194,7 @@ pub fn calibration(workloads: &[Workload]) -> Vec<Workload> {
         let requests = workload.requests.clone();
         beside.judge = Arc::new(move |variant, reply| {
             let line = requests.get(variant).map_or(&[][..], |line| line.strip_suffix(b"\n").unwrap_or(line));
-            let right = if manner == Manner::Lines { reply == line } else { !reply.is_empty() };
+            let right = if manner == EchoMode::Lines { reply == line } else { !reply.is_empty() };
             if right { Ok(()) } else { Err("the calibration peer gave a wrong answer".into()) }
         });
         beside
@@ -209,11 +209,11 @@ pub fn calibration(workloads: &[Workload]) -> Vec<Workload> {
 /// Fails if this machine does not permit measuring.
 pub fn run(
     rivals: &Rivals<'_>,
-    groups: &[Group],
-    settings: &Settings,
-    around: Around<'_>,
+    groups: &[RowGroup],
+    settings: &BenchSettings,
+    around: BenchSurroundings<'_>,
     progress: &dyn Fn(&str),
-    done: &mut dyn FnMut(Row),
+    done: &mut dyn FnMut(BenchRow),
 ) -> Result<(), HarnessFault> {
     let all: Vec<&Rival<'_>> = [&rivals.peer, &rivals.echo].into_iter().chain(&rivals.against).collect();
     let weights: u32 = groups.iter().flat_map(|group| &group.rows).map(|(shape, _)| shape.weight()).sum();

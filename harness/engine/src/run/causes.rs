@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::data::clause::{ClauseId, Level};
-use crate::data::finding::occasion::Stimulus;
+use crate::data::finding::occasion::MessageKind;
 use crate::data::finding::{CANARY_FAILED, Finding, Nature, Repair};
 use crate::data::rung::Rung;
 use crate::data::text::hex;
@@ -103,7 +103,7 @@ impl Cause {
 
 /// Finding with the check that made it.
 #[derive(Clone, Copy)]
-struct Seen<'a> {
+struct CheckFinding<'a> {
     check: &'a CheckResult,
     finding: &'a Finding,
     /// Name of its fault.
@@ -114,7 +114,7 @@ struct Seen<'a> {
     follows: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> CheckFinding<'a> {
     fn new(check: &'a CheckResult, finding: &'a Finding, owners: &Owners<'a>) -> Self {
         let fault = owners.fault(finding);
         let is_borrowed = *fault.0 != finding.clause && owners.shown.contains(&fault);
@@ -174,7 +174,7 @@ impl<'a> Owners<'a> {
 }
 
 /// Finding with its own key.
-type Keyed<'a> = (Key<'a>, Seen<'a>);
+type Keyed<'a> = (FaultKey<'a>, CheckFinding<'a>);
 
 /// Computes the causes of all findings of a run in the order in which to fix them: causes that end the peer, then MUST,
 /// then SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one cause. The order of `checks`
@@ -183,9 +183,9 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
     let spectrum = Spectrum::of(checks);
     let owners = Owners::of(checks, &spectrum);
     let found = checks.iter().flat_map(|check| check.findings.iter().map(move |finding| (check, finding)));
-    let seen = found.map(|(check, finding)| Seen::new(check, finding, &owners));
+    let seen = found.map(|(check, finding)| CheckFinding::new(check, finding, &owners));
     let keyed: Vec<Keyed<'_>> =
-        seen.map(|seen| (Key::of(&seen.check.id, seen.finding, seen.fault), seen)).collect();
+        seen.map(|seen| (FaultKey::of(&seen.check.id, seen.finding, seen.fault), seen)).collect();
     let (plain, general) = (plain_faults(&keyed), General::of(checks, &keyed));
     let mut grouped: Vec<Keyed<'_>> = Vec::with_capacity(keyed.len());
     for (own, seen) in &keyed {
@@ -195,7 +195,7 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
     }
     join_places(&mut grouped);
     join_consequences(&mut grouped);
-    let mut groups: BTreeMap<Key<'_>, Vec<Seen<'_>>> = BTreeMap::new();
+    let mut groups: BTreeMap<FaultKey<'_>, Vec<CheckFinding<'_>>> = BTreeMap::new();
     for (key, seen) in grouped {
         groups.entry(key).or_default().push(seen);
     }
@@ -219,16 +219,16 @@ const PLACES_MIN: usize = 3;
 fn join_places(keyed: &mut [Keyed<'_>]) {
     let mut places: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
     for (key, seen) in &*keyed {
-        if let Sign::Place { at, .. } = &key.sign {
+        if let FaultSign::Place { at, .. } = &key.sign {
             places.entry((key.program, key.reason, &seen.finding.clause)).or_default().insert(at.clone());
         }
     }
     for (key, seen) in keyed {
         let clause = &seen.finding.clause;
-        if matches!(key.sign, Sign::Place { .. })
+        if matches!(key.sign, FaultSign::Place { .. })
             && places.get(&(key.program, key.reason, clause)).is_some_and(|places| places.len() >= PLACES_MIN)
         {
-            key.sign = Sign::Places(&clause.0);
+            key.sign = FaultSign::Places(&clause.0);
         }
     }
 }
@@ -236,12 +236,12 @@ fn join_places(keyed: &mut [Keyed<'_>]) {
 /// Gives a later finding the key of the first finding of its check, unless some check shows its fault first: an early
 /// fault often leads to later ones.
 fn join_consequences(keyed: &mut [Keyed<'_>]) {
-    let firsts: BTreeMap<&str, (Key<'_>, Option<usize>)> = keyed
+    let firsts: BTreeMap<&str, (FaultKey<'_>, Option<usize>)> = keyed
         .iter()
         .filter(|(_, seen)| seen.is_first() && seen.check.verdict.is_failure())
         .map(|(key, seen)| (seen.check.id.as_str(), (key.clone(), seen.finding.step)))
         .collect();
-    let leading: BTreeSet<Key<'_>> =
+    let leading: BTreeSet<FaultKey<'_>> =
         keyed.iter().filter(|(_, seen)| seen.is_first()).map(|(key, _)| key.clone()).collect();
     for (key, seen) in keyed {
         let Some((first, step)) = firsts.get(seen.check.id.as_str()) else { continue };
@@ -255,15 +255,15 @@ fn join_consequences(keyed: &mut [Keyed<'_>]) {
 
 /// Joins groups that a report would give one clause and one reason.
 fn join_names<'a>(
-    groups: BTreeMap<Key<'a>, Vec<Seen<'a>>>,
+    groups: BTreeMap<FaultKey<'a>, Vec<CheckFinding<'a>>>,
     spectrum: &Spectrum<'_>,
-) -> BTreeMap<Key<'a>, Vec<Seen<'a>>> {
-    let name = |(key, seen): (&Key<'a>, &Vec<Seen<'a>>)| {
-        let sign = Sign::Clause(&named(key, seen, spectrum).finding.clause.0);
-        (!matches!(key.sign, Sign::Place { .. })).then(|| Key { sign, ..key.clone() })
+) -> BTreeMap<FaultKey<'a>, Vec<CheckFinding<'a>>> {
+    let name = |(key, seen): (&FaultKey<'a>, &Vec<CheckFinding<'a>>)| {
+        let sign = FaultSign::Clause(&named(key, seen, spectrum).finding.clause.0);
+        (!matches!(key.sign, FaultSign::Place { .. })).then(|| FaultKey { sign, ..key.clone() })
     };
-    let names: Vec<Option<Key<'a>>> = groups.iter().map(name).collect();
-    let mut joined: BTreeMap<Key<'a>, Vec<Seen<'a>>> = BTreeMap::new();
+    let names: Vec<Option<FaultKey<'a>>> = groups.iter().map(name).collect();
+    let mut joined: BTreeMap<FaultKey<'a>, Vec<CheckFinding<'a>>> = BTreeMap::new();
     for ((key, seen), name) in groups.into_iter().zip(&names) {
         let is_shared = name.is_some() && names.iter().filter(|other| *other == name).count() > 1;
         let key = name.clone().filter(|_| is_shared).unwrap_or(key);
@@ -274,16 +274,16 @@ fn join_names<'a>(
 
 /// Puts groups together that are told by one clause, where a check shows both.
 fn join_neighbours<'a>(
-    groups: BTreeMap<Key<'a>, Vec<Seen<'a>>>,
+    groups: BTreeMap<FaultKey<'a>, Vec<CheckFinding<'a>>>,
     spectrum: &Spectrum<'_>,
-) -> BTreeMap<Key<'a>, Vec<Seen<'a>>> {
-    let mut joined: Vec<(Key<'a>, Vec<Seen<'a>>)> = Vec::new();
+) -> BTreeMap<FaultKey<'a>, Vec<CheckFinding<'a>>> {
+    let mut joined: Vec<(FaultKey<'a>, Vec<CheckFinding<'a>>)> = Vec::new();
     for (mut key, mut all) in groups {
         let clause = &named(&key, &all, spectrum).finding.clause;
         let shown: BTreeSet<&str> = all.iter().map(|seen| seen.check.id.as_str()).collect();
-        let is_neighbour = |(other, seen): &mut (Key<'a>, Vec<Seen<'a>>)| {
-            !matches!(key.sign, Sign::Place { .. })
-                && !matches!(other.sign, Sign::Place { .. })
+        let is_neighbour = |(other, seen): &mut (FaultKey<'a>, Vec<CheckFinding<'a>>)| {
+            !matches!(key.sign, FaultSign::Place { .. })
+                && !matches!(other.sign, FaultSign::Place { .. })
                 && (other.boundary, other.program) == (key.boundary, key.program)
                 && named(other, seen, spectrum).finding.clause == *clause
                 && seen.iter().any(|seen| shown.contains(seen.check.id.as_str()))
@@ -301,7 +301,7 @@ fn join_neighbours<'a>(
 }
 
 /// Finding that names the cause.
-fn named<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> Seen<'a> {
+fn named<'a>(key: &FaultKey<'_>, seen: &[CheckFinding<'a>], spectrum: &Spectrum<'_>) -> CheckFinding<'a> {
     let votes = Votes::of(key, seen);
     let narrowest = seen.iter().min_by_key(|seen| Breadth::of(**seen, spectrum, &votes));
     narrowest.copied().unwrap_or(seen[0])
@@ -309,7 +309,7 @@ fn named<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> Seen<
 
 /// Wrong answers to first canaries, each with the key of its cause. A peer that answers plain requests and others
 /// wrongly in one manner has one fault.
-fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<Manner<'a>, &'k Key<'a>> {
+fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<ClauseOnlyKey<'a>, &'k FaultKey<'a>> {
     let of_canaries = keyed.iter().filter(|(_, seen)| seen.check.first_canary.is_some());
     of_canaries.filter_map(|(key, seen)| Some((key.manner(seen.finding)?, key))).collect()
 }
@@ -325,9 +325,9 @@ struct General<'k, 'a> {
     /// Names of wrong members, by program, reason and the place of their parent.
     members: BTreeMap<(&'a str, &'a str, &'k str), BTreeSet<&'k str>>,
     /// Broken clauses by manner.
-    clauses: BTreeMap<Manner<'a>, BTreeSet<&'a str>>,
+    clauses: BTreeMap<ClauseOnlyKey<'a>, BTreeSet<&'a str>>,
     /// Failures by manner and folder.
-    folders: BTreeMap<(Manner<'a>, &'a str), Folder<'a>>,
+    folders: BTreeMap<(ClauseOnlyKey<'a>, &'a str), Folder<'a>>,
     /// Number of decided checks by folder.
     decided: BTreeMap<&'a str, usize>,
 }
@@ -350,10 +350,10 @@ impl<'k, 'a> General<'k, 'a> {
         for check in checks.iter().filter(|check| check.verdict.is_good() || check.verdict.is_failure()) {
             *general.decided.entry(check.topic()).or_default() += 1;
         }
-        for (key, Seen { check, finding, .. }) in keyed {
+        for (key, CheckFinding { check, finding, .. }) in keyed {
             if let Some((holder, name)) = key.holder() {
                 general.members.entry((key.program, key.reason, holder)).or_default().insert(name);
-            } else if let (Some(manner), Sign::Clause(clause)) = (key.manner(finding), &key.sign) {
+            } else if let (Some(manner), FaultSign::Clause(clause)) = (key.manner(finding), &key.sign) {
                 general.clauses.entry(manner).or_default().insert(clause);
                 let folder = general.folders.entry((manner, check.topic())).or_default();
                 folder.checks.insert(&check.id);
@@ -364,27 +364,27 @@ impl<'k, 'a> General<'k, 'a> {
     }
 
     /// Key of the general fault that a finding belongs to.
-    fn key(&self, own: &Key<'a>, seen: Seen<'a>) -> Option<Key<'a>> {
+    fn key(&self, own: &FaultKey<'a>, seen: CheckFinding<'a>) -> Option<FaultKey<'a>> {
         let sign = if let Some((holder, _)) = own.holder() {
             let names = self.members.get(&(own.program, own.reason, holder))?;
             let at = format!("{holder}/*");
-            (names.len() >= GENERAL_MIN).then_some(Sign::Place { at, to: None })?
+            (names.len() >= GENERAL_MIN).then_some(FaultSign::Place { at, to: None })?
         } else {
             let (folder, manner) = (seen.check.topic(), own.manner(seen.finding)?);
             let Folder { checks, clauses } = self.folders.get(&(manner, folder))?;
             let is_all = checks.len() >= GENERAL_MIN && Some(&checks.len()) == self.decided.get(folder);
             match self.clauses.get(&manner) {
-                Some(clauses) if clauses.len() >= CLAUSES_MIN => Sign::Manner,
-                _ => (is_all && clauses.len() > 1).then_some(Sign::Folder(folder))?,
+                Some(clauses) if clauses.len() >= CLAUSES_MIN => FaultSign::Manner,
+                _ => (is_all && clauses.len() > 1).then_some(FaultSign::Folder(folder))?,
             }
         };
-        Some(Key { sign, ..own.clone() })
+        Some(FaultKey { sign, ..own.clone() })
     }
 }
 
 /// Id of a finding's cause, computed from this finding alone.
 pub fn id_of(check: &str, finding: &Finding) -> String {
-    Key::of(check, finding, Owners::default().fault(finding)).id()
+    FaultKey::of(check, finding, Owners::default().fault(finding)).id()
 }
 
 /// Sort key of a cause in reports:
@@ -450,26 +450,26 @@ impl<'a> Spectrum<'a> {
 }
 
 /// Boundary, program, reason and repair of a finding whose only sign is its clause.
-type Manner<'a> = (&'a str, &'a str, &'a str, Option<&'a Repair>);
+type ClauseOnlyKey<'a> = (&'a str, &'a str, &'a str, Option<&'a Repair>);
 
 /// Identity of a fault. Findings with equal keys belong to one cause.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key<'a> {
+struct FaultKey<'a> {
     boundary: &'a str,
     program: &'a str,
     reason: &'a str,
-    sign: Sign<'a>,
+    sign: FaultSign<'a>,
 }
 
 /// Part of a key that names the fault.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Sign<'a> {
+enum FaultSign<'a> {
     /// A place of the answer holds a wrong value. The right value `to` counts unless it depends on the message.
     Place { at: String, to: Option<&'a str> },
     /// The peer died with this error, or refused a message with it.
     Died(&'a str),
     /// The peer broke down at a message without a request.
-    Breakdown(Stimulus),
+    Breakdown(MessageKind),
     /// One clause is broken in one way at many places of answers.
     Places(&'a str),
     /// Many clauses are broken in one manner.
@@ -480,7 +480,7 @@ enum Sign<'a> {
     Clause(&'a str),
 }
 
-impl<'a> Key<'a> {
+impl<'a> FaultKey<'a> {
     fn of(check: &'a str, finding: &'a Finding, (clause, reason): Name<'a>) -> Self {
         let mut parts = check.split('/');
         let boundary = parts.next().unwrap_or_default();
@@ -488,8 +488,8 @@ impl<'a> Key<'a> {
         // Records of earlier versions lack the occasion, or the program.
         let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
         let sign = match &finding.repair {
-            _ if occasion.is_some_and(|it| it.is_of_method) => Sign::Places(&clause.0),
-            Some(Repair::Set { at, to }) if !at.is_empty() => Sign::Place {
+            _ if occasion.is_some_and(|it| it.is_of_method) => FaultSign::Places(&clause.0),
+            Some(Repair::Set { at, to }) if !at.is_empty() => FaultSign::Place {
                 at: without_indices(at),
                 to: to
                     .as_deref()
@@ -498,8 +498,8 @@ impl<'a> Key<'a> {
             _ => {
                 let broke_down = matches!(finding.nature, Nature::Crash | Nature::Hang);
                 let stimulus = occasion.map(|it| it.stimulus).filter(|it| broke_down && it.has_no_meaning());
-                let died_with = occasion.and_then(|it| it.died_with.as_deref()).map(Sign::Died);
-                died_with.or(stimulus.map(Sign::Breakdown)).unwrap_or(Sign::Clause(&clause.0))
+                let died_with = occasion.and_then(|it| it.died_with.as_deref()).map(FaultSign::Died);
+                died_with.or(stimulus.map(FaultSign::Breakdown)).unwrap_or(FaultSign::Clause(&clause.0))
             }
         };
         Self { boundary, program, reason, sign }
@@ -508,26 +508,26 @@ impl<'a> Key<'a> {
     /// Parent place and name of the wrong member.
     fn holder(&self) -> Option<(&str, &str)> {
         match &self.sign {
-            Sign::Place { at, .. } => at.rsplit_once('/'),
+            FaultSign::Place { at, .. } => at.rsplit_once('/'),
             _ => None,
         }
     }
 
-    fn manner(&self, finding: &'a Finding) -> Option<Manner<'a>> {
-        let is_by_clause = matches!(self.sign, Sign::Clause(_));
+    fn manner(&self, finding: &'a Finding) -> Option<ClauseOnlyKey<'a>> {
+        let is_by_clause = matches!(self.sign, FaultSign::Clause(_));
         is_by_clause.then_some((self.boundary, self.program, self.reason, finding.repair.as_ref()))
     }
 
     fn id(&self) -> String {
         let Self { boundary, program, reason, sign } = self;
         let sign = match sign {
-            Sign::Place { at, to } => format!("{at}\n{}", to.unwrap_or_default()),
-            Sign::Died(error) => format!("died with {error}"),
-            Sign::Breakdown(stimulus) => format!("{stimulus:?}"),
-            Sign::Places(clause) => format!("{clause} in places"),
-            Sign::Manner => "many clauses".to_owned(),
-            Sign::Folder(folder) => (*folder).to_owned(),
-            Sign::Clause(clause) => (*clause).to_owned(),
+            FaultSign::Place { at, to } => format!("{at}\n{}", to.unwrap_or_default()),
+            FaultSign::Died(error) => format!("died with {error}"),
+            FaultSign::Breakdown(stimulus) => format!("{stimulus:?}"),
+            FaultSign::Places(clause) => format!("{clause} in places"),
+            FaultSign::Manner => "many clauses".to_owned(),
+            FaultSign::Folder(folder) => (*folder).to_owned(),
+            FaultSign::Clause(clause) => (*clause).to_owned(),
         };
         let mut id = hex(&Sha256::digest(format!("{boundary}\n{program}\n{reason}\n{sign}")));
         id.truncate(ID_DIGITS);
@@ -542,20 +542,20 @@ fn without_indices(pointer: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Cause, Breadth<'a>) {
+fn cause<'a>(key: &FaultKey<'_>, seen: &[CheckFinding<'a>], spectrum: &Spectrum<'_>) -> (Cause, Breadth<'a>) {
     let (votes, named) = (Votes::of(key, seen), named(key, seen, spectrum));
     let clause = &named.finding.clause;
     let of_clause = seen.iter().filter(|seen| seen.finding.clause == *clause);
     let shown = of_clause.min_by_key(|seen| length(**seen)).map_or(named, |seen| *seen);
     let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
-    for Seen { check, .. } in seen {
+    for CheckFinding { check, .. } in seen {
         *checks.entry(&check.id).or_default() += 1;
     }
     let cause = Cause {
         id: key.id(),
         clause: clause.clone(),
         level: level(named),
-        rung: seen.iter().map(Seen::rung).min().unwrap_or_default(),
+        rung: seen.iter().map(CheckFinding::rung).min().unwrap_or_default(),
         nature: seen.iter().map(|seen| seen.finding.nature).max().unwrap_or(Nature::Violation),
         certainty: seen
             .iter()
@@ -564,7 +564,7 @@ fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Caus
             .unwrap_or(Certainty::Undecided),
         reason: shown.finding.reason.clone(),
         place: match &key.sign {
-            Sign::Place { at, .. } => Some(at.clone()),
+            FaultSign::Place { at, .. } => Some(at.clone()),
             _ => None,
         },
         check: shown.check.id.clone(),
@@ -578,7 +578,7 @@ fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Caus
     (cause, Breadth::of(named, spectrum, &votes))
 }
 
-fn level(seen: Seen<'_>) -> Level {
+fn level(seen: CheckFinding<'_>) -> Level {
     let clauses = &seen.check.clauses;
     let own = clauses.iter().find(|clause| clause.id == seen.finding.clause);
     own.map_or(Level::Must, |clause| clause.level)
@@ -597,7 +597,7 @@ struct Votes<'a> {
 }
 
 impl<'a> Votes<'a> {
-    fn of(key: &Key<'_>, seen: &[Seen<'a>]) -> Self {
+    fn of(key: &FaultKey<'_>, seen: &[CheckFinding<'a>]) -> Self {
         let mut checks: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let mut found: BTreeMap<_, usize> = BTreeMap::new();
         for seen in seen {
@@ -605,7 +605,7 @@ impl<'a> Votes<'a> {
             *found.entry((seen.fault.0, seen.check.id.as_str())).or_default() += 1;
         }
         let mut findings: BTreeMap<_, usize> = BTreeMap::new();
-        for ((clause, _), count) in found.iter().filter(|_| matches!(key.sign, Sign::Manner)) {
+        for ((clause, _), count) in found.iter().filter(|_| matches!(key.sign, FaultSign::Manner)) {
             *findings.entry(*clause).or_default() += (*count).min(VOTES_MAX);
         }
         Self { findings, checks }
@@ -653,8 +653,8 @@ struct Breadth<'a> {
 }
 
 impl<'a> Breadth<'a> {
-    fn of(seen: Seen<'a>, spectrum: &Spectrum<'_>, votes: &Votes<'_>) -> Self {
-        let Seen { check, finding, .. } = seen;
+    fn of(seen: CheckFinding<'a>, spectrum: &Spectrum<'_>, votes: &Votes<'_>) -> Self {
+        let CheckFinding { check, finding, .. } = seen;
         let occasion = finding.occasion.as_ref();
         Self {
             certainty: Certainty::of(&check.verdict),
@@ -681,8 +681,8 @@ impl<'a> Breadth<'a> {
 }
 
 /// Amount to read before a finding is understood: the conversation of a check shows its first finding.
-fn length(seen: Seen<'_>) -> impl Ord + use<'_> {
-    let Seen { check, finding, .. } = seen;
+fn length(seen: CheckFinding<'_>) -> impl Ord + use<'_> {
+    let CheckFinding { check, finding, .. } = seen;
     (
         Certainty::of(&check.verdict),
         !seen.is_first(),

@@ -19,7 +19,7 @@ pub use edit::{add, init, remove};
 /// Entry of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct KnownFailure {
     /// Check id, or a glob of ids: `*` stays within one part of the path, `**` does not.
     pub check: String,
     /// Expected verdict: `fail`, `crash`, `hang`, `leak` or `flaky`.
@@ -48,18 +48,18 @@ const VERDICTS: [&str; 5] = ["fail", "crash", "hang", "leak", "flaky"];
 #[serde(deny_unknown_fields)]
 struct FileForm {
     #[serde(default)]
-    expect: Vec<Entry>,
+    expect: Vec<KnownFailure>,
 }
 
 /// Contents of an expectations file.
 #[derive(Debug, Clone, Default)]
 pub struct Expectations {
-    entries: Vec<(Entry, Option<GlobMatcher>)>,
+    entries: Vec<(KnownFailure, Option<GlobMatcher>)>,
 }
 
 /// Reason why an entry is stale.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum StaleReason {
     /// The check with this id passes.
     Passes(String),
     /// The check fails differently: its id, and its verdict with reason codes.
@@ -80,7 +80,7 @@ pub struct Stale {
     /// `reason` of the entry.
     pub reason: String,
     /// Reason why it is stale.
-    pub why: Why,
+    pub why: StaleReason,
 }
 
 impl fmt::Display for Stale {
@@ -88,10 +88,10 @@ impl fmt::Display for Stale {
         let Self { entry, check, reason, why } = self;
         write!(f, "expectation {} ({check}, {reason}): ", entry + 1)?;
         match why {
-            Why::Passes(id) => write!(f, "{id} passes now; remove the entry"),
-            Why::FailsOtherwise(id, how) => write!(f, "{id} now fails in another way: {how}"),
-            Why::NoSuchCheck => write!(f, "no check has this id; `peerproof list` shows all ids"),
-            Why::Expired(on) => write!(f, "it expired on {on}; fix the peer or set a new date"),
+            StaleReason::Passes(id) => write!(f, "{id} passes now; remove the entry"),
+            StaleReason::FailsOtherwise(id, how) => write!(f, "{id} now fails in another way: {how}"),
+            StaleReason::NoSuchCheck => write!(f, "no check has this id; `peerproof list` shows all ids"),
+            StaleReason::Expired(on) => write!(f, "it expired on {on}; fix the peer or set a new date"),
         }
     }
 }
@@ -104,7 +104,7 @@ impl Expectations {
     /// glob or a repeated entry.
     pub fn parse(text: &str) -> Result<Self, Misconfigured> {
         let file: FileForm = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        let mut entries: Vec<(Entry, Option<GlobMatcher>)> = Vec::new();
+        let mut entries: Vec<(KnownFailure, Option<GlobMatcher>)> = Vec::new();
         for (index, entry) in file.expect.into_iter().enumerate() {
             let number = index + 1;
             if !VERDICTS.contains(&entry.verdict.as_str()) {
@@ -115,7 +115,7 @@ impl Expectations {
                 )
                 .into());
             }
-            let same = |other: &Entry| other.check == entry.check && other.reason == entry.reason;
+            let same = |other: &KnownFailure| other.check == entry.check && other.reason == entry.reason;
             if entries.iter().any(|(other, _)| same(other) && other.verdict == entry.verdict) {
                 return Err(format!("expectation {number}: {} is listed twice", entry.check).into());
             }
@@ -131,7 +131,7 @@ impl Expectations {
     }
 
     /// Entries in the order of the file.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &KnownFailure> {
         self.entries.iter().map(|(entry, _)| entry)
     }
 
@@ -165,7 +165,7 @@ impl Expectations {
         result.verdict = Verdict::Expected(detail);
     }
 
-    fn covering(&self, result: &CheckResult, reason: &str) -> Option<&Entry> {
+    fn covering(&self, result: &CheckResult, reason: &str) -> Option<&KnownFailure> {
         self.entries
             .iter()
             .find(|(entry, glob)| {
@@ -187,24 +187,24 @@ impl Expectations {
         let known: Vec<&str> = known_ids.into_iter().collect();
         let mut stale = Vec::new();
         for (index, (entry, glob)) in self.entries.iter().enumerate() {
-            let mut add = |why: Why| {
+            let mut add = |why: StaleReason| {
                 let (check, reason) = (entry.check.clone(), entry.reason.clone());
                 stale.push(Stale { entry: index, check, reason, why });
             };
             if let Some(expires) = entry.expires.filter(|expires| *expires < today) {
-                add(Why::Expired(expires));
+                add(StaleReason::Expired(expires));
             }
             let named = |id: &str| names(entry, glob.as_ref(), id);
             let mine: Vec<&CheckResult> = results.iter().filter(|result| named(&result.id)).collect();
             if mine.is_empty() {
                 if !known.iter().any(|id| named(id)) {
-                    add(Why::NoSuchCheck);
+                    add(StaleReason::NoSuchCheck);
                 }
                 continue;
             }
             if entry.verdict != "flaky" {
                 for result in mine.iter().filter(|result| result.verdict.is_good()) {
-                    add(Why::Passes(result.id.clone()));
+                    add(StaleReason::Passes(result.id.clone()));
                 }
             }
             let failing = |result: &&&CheckResult| {
@@ -220,14 +220,14 @@ impl Expectations {
                 && !failures.iter().any(|result| shows(result))
                 && let Some(first) = failures.first()
             {
-                add(Why::FailsOtherwise(first.id.clone(), how(first)));
+                add(StaleReason::FailsOtherwise(first.id.clone(), how(first)));
             }
         }
         stale
     }
 }
 
-fn names(entry: &Entry, glob: Option<&GlobMatcher>, id: &str) -> bool {
+fn names(entry: &KnownFailure, glob: Option<&GlobMatcher>, id: &str) -> bool {
     match glob {
         Some(glob) => glob.is_match(id),
         None => entry.check == id,

@@ -17,17 +17,17 @@ use crate::data::clause::Side;
 use crate::data::finding::Finding;
 use crate::data::plan::{Act, Plan};
 use crate::data::rng::Rng;
-use crate::data::transcript::{Kind, Transcript, strict};
+use crate::data::transcript::{EventKind, Transcript, strict};
 use crate::drive::lab::{Lab, Unfinished};
 use crate::drive::peer::Peer;
-use crate::drive::played::Played;
 use crate::drive::private;
+use crate::drive::reference_peers::Played;
 use crate::run::runner::Failure;
 use crate::run::shrink;
 
 /// Settings of a run.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct FuzzSettings {
     /// Time for generated conversations; shrinking comes on top.
     pub time: Duration,
     /// Maximum number of conversations; `None` for no limit.
@@ -43,7 +43,7 @@ pub struct Settings {
 }
 
 /// Identity of a finding: clause and reason code.
-pub type Key = (String, String);
+pub type FindingKey = (String, String);
 
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,7 +60,7 @@ pub struct Status {
 
 /// New finding.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct NewFinding {
     /// Shortest conversation that shows it.
     pub failure: Failure,
     /// Number of the conversation.
@@ -71,13 +71,13 @@ pub struct Found {
 
 /// Result of a run.
 #[derive(Debug, Clone, Default)]
-pub struct Summary {
+pub struct FuzzSummary {
     /// Progress at the end.
     pub status: Status,
     /// New findings, ordered by key.
-    pub found: Vec<Found>,
+    pub found: Vec<NewFinding>,
     /// Findings of the corpus that showed again.
-    pub known: BTreeSet<Key>,
+    pub known: BTreeSet<FindingKey>,
     /// Number of conversations that could not be finished, and the reason of the last one.
     pub given_up: (u64, Option<String>),
     /// The largest figure of each name.
@@ -87,7 +87,7 @@ pub struct Summary {
 /// Conversations of earlier runs, by their findings.
 #[derive(Debug, Clone, Default)]
 pub struct Corpus {
-    plans: Vec<(Key, Plan)>,
+    plans: Vec<(FindingKey, Plan)>,
 }
 
 impl Corpus {
@@ -132,14 +132,14 @@ impl Corpus {
 
     /// Conversations that apply to `peer`; those of other boundaries or sides are useless.
     fn of(&self, peer: &Peer) -> Self {
-        let fits = |(clause, _): &Key, plan: &Plan| {
+        let fits = |(clause, _): &FindingKey, plan: &Plan| {
             peer.boundary.clauses().iter().any(|known| known.id.0 == *clause)
                 && plan.sessions.iter().all(|session| peer.commands.contains_key(&session.command))
         };
         Self { plans: self.plans.iter().filter(|(key, plan)| fits(key, plan)).cloned().collect() }
     }
 
-    fn knows(&self, key: &Key) -> bool {
+    fn knows(&self, key: &FindingKey) -> bool {
         self.plans.iter().any(|(known, _)| known == key)
     }
 }
@@ -191,12 +191,12 @@ const REPETITIONS: usize = 2;
 const FINDINGS_SHRUNK: u32 = 6;
 
 /// Shortest conversation of a finding.
-struct First {
+struct FirstConversation {
     failure: Failure,
     conversation: u64,
 }
 
-impl First {
+impl FirstConversation {
     /// Sort key: few steps, then the earliest, so that the result does not depend on the speed of workers.
     fn rank(plan: &Plan, conversation: u64) -> (usize, u64) {
         (plan.steps.len(), conversation)
@@ -204,9 +204,9 @@ impl First {
 }
 
 #[derive(Default)]
-struct Seen {
-    first: BTreeMap<Key, First>,
-    known: BTreeSet<Key>,
+struct FuzzState {
+    first: BTreeMap<FindingKey, FirstConversation>,
+    known: BTreeSet<FindingKey>,
     given_up: (u64, Option<String>),
     figures: BTreeMap<&'static str, Figure>,
 }
@@ -215,17 +215,17 @@ struct Seen {
 pub fn run(
     lab: &Lab<'_>,
     corpus: &Corpus,
-    settings: &Settings,
+    settings: &FuzzSettings,
     stop: &(dyn Fn() -> bool + Sync),
     report: &(dyn Fn(&Status) + Sync),
-) -> Summary {
+) -> FuzzSummary {
     let corpus = &corpus.of(lab.peer);
     let began = Instant::now();
     let deadline = began + settings.time;
     let next = AtomicU64::new(0);
     let conversations = AtomicU64::new(0);
     let messages = AtomicU64::new(0);
-    let seen: Mutex<Seen> = Mutex::default();
+    let seen: Mutex<FuzzState> = Mutex::default();
     let status = |found: usize| Status {
         conversations: conversations.load(Ordering::Relaxed),
         messages: messages.load(Ordering::Relaxed),
@@ -253,13 +253,13 @@ pub fn run(
     });
     let at_the_end = status(lock(&seen).first.len());
     report(&at_the_end);
-    let Seen { first, known, given_up, figures } =
+    let FuzzState { first, known, given_up, figures } =
         seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     // A peer with one fatal fault breaks many clauses: the first ones are shrunk, the others kept as they are.
     let all = Instant::now() + settings.shrink * FINDINGS_SHRUNK;
     let left = || all.saturating_duration_since(Instant::now()).min(settings.shrink);
     // One conversation may show many findings: it is repeated once for all of them.
-    let mut again: BTreeMap<u64, BTreeSet<Key>> = BTreeMap::new();
+    let mut again: BTreeMap<u64, BTreeSet<FindingKey>> = BTreeMap::new();
     let found = first
         .into_values()
         .map(|first| {
@@ -268,11 +268,11 @@ pub fn run(
             shrunk(lab, settings.played, first, steady, if stop() { Duration::ZERO } else { left() })
         })
         .collect();
-    Summary { status: at_the_end, found, known, given_up, figures: figures.into_values().collect() }
+    FuzzSummary { status: at_the_end, found, known, given_up, figures: figures.into_values().collect() }
 }
 
 /// Runs and judges one conversation; returns the number of its messages.
-fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Seen>) -> u64 {
+fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<FuzzState>) -> u64 {
     let transcript = match lab.execute_shared("fuzz", plan) {
         Ok(transcript) => transcript,
         Err(Unfinished::Interrupted) => return 0,
@@ -298,14 +298,15 @@ fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Se
             seen.known.insert(key);
             continue;
         }
-        let rank = First::rank(plan, n);
+        let rank = FirstConversation::rank(plan, n);
         let known = seen.first.get(&key);
-        if known.is_some_and(|known| First::rank(&known.failure.transcript.plan, known.conversation) <= rank)
-        {
+        if known.is_some_and(|known| {
+            FirstConversation::rank(&known.failure.transcript.plan, known.conversation) <= rank
+        }) {
             continue;
         }
         let failure = Failure { check: check_name(&key), transcript: transcript.clone(), finding };
-        seen.first.insert(key, First { failure, conversation: n });
+        seen.first.insert(key, FirstConversation { failure, conversation: n });
     }
     messages(&transcript)
 }
@@ -318,22 +319,22 @@ fn messages(transcript: &Transcript) -> u64 {
     let steps = &transcript.plan.steps;
     let is_body = |step: usize| steps.get(step).is_some_and(|step| step.http.is_some());
     let messages = transcript.events.iter().map(|event| match &event.kind {
-        Kind::Sent { step, payload } if !is_body(*step) => payload.lines().max(1) as u64,
-        Kind::Sent { .. } | Kind::FilePut { error: None, .. } => 1,
-        Kind::ActorReceived { .. } | Kind::ListenerHit { .. } => u64::from(asks),
+        EventKind::Sent { step, payload } if !is_body(*step) => payload.lines().max(1) as u64,
+        EventKind::Sent { .. } | EventKind::FilePut { error: None, .. } => 1,
+        EventKind::ActorReceived { .. } | EventKind::ListenerHit { .. } => u64::from(asks),
         _ => 0,
     });
     messages.sum()
 }
 
 /// Check name under which a finding's reproducer is stored.
-fn check_name((clause, reason): &Key) -> String {
+fn check_name((clause, reason): &FindingKey) -> String {
     format!("fuzz/{clause}/{reason}")
 }
 
 /// Findings that show in every repetition of the conversation of `failure`.
-fn shows_again(lab: &Lab<'_>, failure: &Failure) -> BTreeSet<Key> {
-    let once = || -> BTreeSet<Key> {
+fn shows_again(lab: &Lab<'_>, failure: &Failure) -> BTreeSet<FindingKey> {
+    let once = || -> BTreeSet<FindingKey> {
         let transcript = lab.execute_shared(&failure.check, &failure.transcript.plan);
         let findings = transcript.map(|transcript| lab.peer.boundary.judge_by_model(&transcript).findings);
         findings.unwrap_or_default().iter().map(key_of).collect()
@@ -348,7 +349,7 @@ fn shows_again(lab: &Lab<'_>, failure: &Failure) -> BTreeSet<Key> {
     always
 }
 
-fn key_of(finding: &Finding) -> Key {
+fn key_of(finding: &Finding) -> FindingKey {
     (finding.clause.0.clone(), finding.reason.clone())
 }
 
@@ -356,17 +357,17 @@ fn key_of(finding: &Finding) -> Key {
 fn shrunk(
     lab: &Lab<'_>,
     played: Option<&'static dyn Played>,
-    first: First,
+    first: FirstConversation,
     steady: bool,
     time: Duration,
-) -> Found {
-    let First { failure, conversation } = first;
+) -> NewFinding {
+    let FirstConversation { failure, conversation } = first;
     if !steady || time.is_zero() {
-        return Found { failure, conversation, steady };
+        return NewFinding { failure, conversation, steady };
     }
     let smaller = shrink::shrink(lab, played, &failure, Instant::now() + time);
     let failure = Failure { transcript: smaller.transcript, finding: smaller.finding, ..failure };
-    Found { failure, conversation, steady }
+    NewFinding { failure, conversation, steady }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

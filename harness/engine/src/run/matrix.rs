@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::run::results::Run;
+use crate::run::results::StoredRun;
 use crate::run::verdict::{CheckResult, Verdict};
 
 pub mod canonical;
@@ -24,7 +24,7 @@ pub struct Matrix {
     /// Columns.
     pub peers: Vec<Column>,
     /// Rows in the order of the boundary.
-    pub checks: Vec<Row>,
+    pub checks: Vec<MatrixRow>,
     /// Choices of the peers for open clauses, by key.
     pub choices: Vec<ChoiceRow>,
 }
@@ -42,7 +42,7 @@ pub struct Column {
 
 /// Row of a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct MatrixRow {
     /// Id of the check.
     pub check: String,
     /// Title of the check.
@@ -146,7 +146,7 @@ fn differ(cells: &[Cell]) -> bool {
 
 impl Matrix {
     /// Builds the table from the runs of several peers.
-    pub fn of(runs: &[Run]) -> Self {
+    pub fn of(runs: &[StoredRun]) -> Self {
         let mut ids: Vec<(&str, &str)> = Vec::new();
         for check in runs.iter().flat_map(|run| &run.checks) {
             if !ids.iter().any(|(id, _)| *id == check.id) {
@@ -154,13 +154,13 @@ impl Matrix {
             }
         }
         let row = |(id, title): (&str, &str)| {
-            let cell = |run: &Run| {
+            let cell = |run: &StoredRun| {
                 run.checks.iter().find(|check| check.id == id).map_or_else(Cell::missing, Cell::of)
             };
             let cells: Vec<Cell> = runs.iter().map(cell).collect();
-            Row { check: id.to_owned(), title: title.to_owned(), differs: differ(&cells), cells }
+            MatrixRow { check: id.to_owned(), title: title.to_owned(), differs: differ(&cells), cells }
         };
-        let requirements = |run: &Run| {
+        let requirements = |run: &StoredRun| {
             run.header.config.get("requirements").and_then(|set| set.as_str()).unwrap_or_default().to_owned()
         };
         Self {
@@ -180,7 +180,7 @@ impl Matrix {
     }
 }
 
-fn choices(runs: &[Run]) -> Vec<ChoiceRow> {
+fn choices(runs: &[StoredRun]) -> Vec<ChoiceRow> {
     let mut rows: BTreeMap<&str, Vec<Option<String>>> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
         for choice in run.checks.iter().filter_map(|check| check.choice.as_ref()) {

@@ -18,13 +18,13 @@ use crate::data::clause::ClauseId;
 use crate::data::finding::Finding;
 use crate::data::payload::{Payload, Segment};
 use crate::data::plan::{Act, Chunking, Fixture, Plan, Step};
-use crate::data::transcript::{Kind, Packed, Transcript};
+use crate::data::transcript::{EventKind, Packed, Transcript};
 use crate::drive::lab::Lab;
 use crate::drive::parallel;
-use crate::drive::played::Played;
 use crate::drive::private;
+use crate::drive::reference_peers::Played;
 use crate::run::results::Explanation;
-use crate::run::runner::{Failure, Outcome};
+use crate::run::runner::{CheckOutcome, Failure};
 use crate::run::shrink::{self, Shrunk};
 use crate::run::verdict::{CheckResult, Verdict};
 
@@ -82,11 +82,11 @@ pub struct Explained {
 /// Flaky failures are written without shrinking, expected ones skipped. Returns the number of failures left without
 /// reproducer and conversation because the user asked to stop.
 pub fn explain_failures<'o>(
-    outcomes: impl IntoIterator<Item = &'o mut Outcome>,
+    outcomes: impl IntoIterator<Item = &'o mut CheckOutcome>,
     with: &Explain<'_>,
     each: impl FnMut(&CheckResult, &Explained) + Send,
 ) -> usize {
-    let mut failures: Vec<&mut Outcome> = outcomes
+    let mut failures: Vec<&mut CheckOutcome> = outcomes
         .into_iter()
         .filter(|outcome| {
             let verdict = &outcome.result.verdict;
@@ -96,7 +96,7 @@ pub fn explain_failures<'o>(
     failures.sort_by(|a, b| a.result.id.cmp(&b.result.id));
     // Distinct failures first.
     let mut seen = BTreeMap::<(ClauseId, String), usize>::new();
-    let mut failures: Vec<(usize, &mut Outcome)> = failures
+    let mut failures: Vec<(usize, &mut CheckOutcome)> = failures
         .into_iter()
         .filter_map(|outcome| {
             let finding = &outcome.failure.as_ref()?.finding;
@@ -106,7 +106,7 @@ pub fn explain_failures<'o>(
         })
         .collect();
     failures.sort_by_key(|(before, _)| *before);
-    let is_alone = |outcome: &Outcome| {
+    let is_alone = |outcome: &CheckOutcome| {
         let of_time_or_much = |failure: &Failure<Packed>| {
             failure.finding.is_of_time() || failure.transcript.bytes() > BESIDE_BYTES_MAX
         };
@@ -140,11 +140,11 @@ pub fn explain_failures<'o>(
 }
 
 /// Shrinks one failure for up to `share` and writes its reproducer.
-fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option<Explained> {
+fn explain(outcome: &mut CheckOutcome, with: &Explain<'_>, share: Duration) -> Option<Explained> {
     let mut failure: Failure = Failure::from(outcome.failure.take()?);
     // Each start of a server that never listens takes the whole time of a start.
     let starts =
-        !failure.transcript.events.iter().any(|event| matches!(event.kind, Kind::StartFailed { .. }));
+        !failure.transcript.events.iter().any(|event| matches!(event.kind, EventKind::StartFailed { .. }));
     let go_on = starts && !share.is_zero() && !with.interrupted.load(Ordering::Relaxed);
     let shrunk = (go_on && outcome.result.verdict.is_failure())
         .then(|| shrink::shrink(with.lab, with.played, &failure, Instant::now() + share));
@@ -306,14 +306,14 @@ fn is_constant(plan: &Plan, session: usize) -> bool {
 /// Payloads written to a session, with their steps.
 fn written(transcript: &Transcript, session: usize) -> impl Iterator<Item = (usize, &Payload)> {
     transcript.of(session).filter_map(|event| match &event.kind {
-        Kind::Sent { step, payload } => Some((*step, payload)),
+        EventKind::Sent { step, payload } => Some((*step, payload)),
         _ => None,
     })
 }
 
 /// True if a session was sent something other than planned, which depends on the moment of writing.
 fn is_sealed(transcript: &Transcript, session: usize) -> bool {
-    let has_clock = transcript.of(session).any(|event| matches!(event.kind, Kind::Clock { .. }));
+    let has_clock = transcript.of(session).any(|event| matches!(event.kind, EventKind::Clock { .. }));
     let differs = |(step, payload): (usize, &Payload)| {
         let planned = transcript.plan.steps.get(step).map(|step| &step.act);
         let Some(Act::Send { payload: planned, .. }) = planned else { return false };

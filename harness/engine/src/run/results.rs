@@ -120,7 +120,7 @@ impl Explanation {
 #[allow(clippy::large_enum_variant)]
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Line {
+enum ResultLine {
     Run(RunHeader),
     Check(CheckResult),
     Failure(Explanation),
@@ -130,7 +130,7 @@ enum Line {
 
 /// One run of a results file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct StoredRun {
     /// Header of the run.
     pub header: RunHeader,
     /// Checks in the order of finishing, with their explanations.
@@ -141,7 +141,7 @@ pub struct Run {
     pub footer: Option<Footer>,
 }
 
-impl Run {
+impl StoredRun {
     /// Run with these results and their causes, without a footer.
     pub fn new(header: RunHeader, checks: Vec<CheckResult>) -> Self {
         Self { header, causes: causes(&checks), checks, footer: None }
@@ -232,7 +232,7 @@ impl ResultsWriter {
     /// As [`ResultsWriter::check`].
     pub fn begin(&mut self, header: &RunHeader) -> Result<(), HarnessFault> {
         self.counts.clear();
-        self.line(&Line::Run(header.clone()))
+        self.line(&ResultLine::Run(header.clone()))
     }
 
     /// Adds a finished check.
@@ -241,7 +241,7 @@ impl ResultsWriter {
     /// Fails for example if the disk is full. The complete lines written before are kept; every later call returns the
     /// same error and writes nothing.
     pub fn check(&mut self, check: &CheckResult) -> Result<(), HarnessFault> {
-        self.line(&Line::Check(check.clone()))?;
+        self.line(&ResultLine::Check(check.clone()))?;
         *self.counts.entry(check.verdict.word().to_owned()).or_insert(0) += 1;
         Ok(())
     }
@@ -251,7 +251,7 @@ impl ResultsWriter {
     /// # Errors
     /// As [`ResultsWriter::check`].
     pub fn explain(&mut self, explanation: &Explanation) -> Result<(), HarnessFault> {
-        self.line(&Line::Failure(explanation.clone()))
+        self.line(&ResultLine::Failure(explanation.clone()))
     }
 
     /// Adds the causes of all findings.
@@ -259,14 +259,14 @@ impl ResultsWriter {
     /// # Errors
     /// As [`ResultsWriter::check`].
     pub fn causes(&mut self, causes: &[Cause]) -> Result<(), HarnessFault> {
-        causes.iter().try_for_each(|cause| self.line(&Line::Cause(cause.clone())))
+        causes.iter().try_for_each(|cause| self.line(&ResultLine::Cause(cause.clone())))
     }
 
     /// Writes a whole run: header, checks, causes and footer.
     ///
     /// # Errors
     /// As [`ResultsWriter::check`].
-    pub fn run(&mut self, run: &Run, exit_code: i32) -> Result<(), HarnessFault> {
+    pub fn run(&mut self, run: &StoredRun, exit_code: i32) -> Result<(), HarnessFault> {
         self.begin(&run.header)?;
         run.checks.iter().try_for_each(|check| self.check(check))?;
         self.causes(&run.causes)?;
@@ -280,10 +280,10 @@ impl ResultsWriter {
     pub fn end(&mut self, exit_code: i32) -> Result<(), HarnessFault> {
         let sha256 = hex(&self.hash.clone().finalize());
         let counts = std::mem::take(&mut self.counts);
-        self.line(&Line::End(Footer { counts, exit_code, sha256 }))
+        self.line(&ResultLine::End(Footer { counts, exit_code, sha256 }))
     }
 
-    fn line(&mut self, line: &Line) -> Result<(), HarnessFault> {
+    fn line(&mut self, line: &ResultLine) -> Result<(), HarnessFault> {
         if let Some(fault) = &self.broken {
             return Err(fault.clone());
         }
@@ -312,7 +312,7 @@ impl ResultsWriter {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResultsFile {
     /// Runs of the file; at least one.
-    pub runs: Vec<Run>,
+    pub runs: Vec<StoredRun>,
     /// Reason why the file is incomplete, in one sentence: cut, changed, or planned checks without a result.
     pub incomplete: Option<String>,
 }
@@ -335,7 +335,7 @@ impl ResultsFile {
     /// # Errors
     /// As [`ResultsFile::load`].
     pub fn read(mut from: impl BufRead, name: &str) -> Result<Self, Misconfigured> {
-        let mut reader = Reader { name, runs: Vec::new(), problem: None };
+        let mut reader = ResultsReader { name, runs: Vec::new(), problem: None };
         let mut hash = Sha256::new();
         let mut line = Vec::new();
         for number in 1_usize.. {
@@ -370,17 +370,17 @@ impl ResultsFile {
     }
 }
 
-struct Reader<'a> {
+struct ResultsReader<'a> {
     name: &'a str,
-    runs: Vec<Run>,
+    runs: Vec<StoredRun>,
     /// First fault of the file.
     problem: Option<String>,
 }
 
-impl Reader<'_> {
+impl ResultsReader<'_> {
     fn line(&mut self, number: usize, bytes: &[u8], cut: bool, before: &Sha256) -> Result<(), Misconfigured> {
         let name = self.name;
-        let line = match serde_json::from_slice::<Line>(bytes) {
+        let line = match serde_json::from_slice::<ResultLine>(bytes) {
             Ok(line) => line,
             Err(error) if self.runs.is_empty() => {
                 return Err(format!(
@@ -397,12 +397,12 @@ impl Reader<'_> {
                 return Ok(());
             }
         };
-        if let Line::Run(header) = line {
+        if let ResultLine::Run(header) = line {
             if let Some(run) = self.runs.last().filter(|run| run.footer.is_none()) {
                 let peer = run.header.peer.clone();
                 self.note(|| format!("the run of {peer} in the results file {name} has no footer"));
             }
-            self.runs.push(Run::new(header, Vec::new()));
+            self.runs.push(StoredRun::new(header, Vec::new()));
             return Ok(());
         }
         let Some(run) = self.runs.last_mut() else {
@@ -415,18 +415,18 @@ impl Reader<'_> {
             problem = Some(format!("line {number} of the results file {name} comes after the footer"));
         }
         match line {
-            Line::Run(_) => {}
-            Line::Check(check) if run.checks.iter().any(|other| other.id == check.id) => {
+            ResultLine::Run(_) => {}
+            ResultLine::Check(check) if run.checks.iter().any(|other| other.id == check.id) => {
                 problem = Some(format!("the results file {name} contains the check {} twice", check.id));
             }
-            Line::Check(check) => run.checks.push(check),
-            Line::Failure(explanation) => {
+            ResultLine::Check(check) => run.checks.push(check),
+            ResultLine::Failure(explanation) => {
                 if let Some(check) = run.checks.iter_mut().find(|check| check.id == explanation.id) {
                     explanation.fold_into(check);
                 }
             }
-            Line::Cause(cause) => run.causes.push(cause),
-            Line::End(footer) => {
+            ResultLine::Cause(cause) => run.causes.push(cause),
+            ResultLine::End(footer) => {
                 if footer.sha256 != hex(&before.clone().finalize()) {
                     problem = Some(format!(
                         "the results file {name} was changed after it was written: the hash in line {number} does not match"

@@ -1,6 +1,5 @@
 //! Runner: selects, orders and schedules checks, and turns their transcripts into verdicts.
 
-mod again;
 mod ambient;
 mod aside;
 mod company;
@@ -8,10 +7,11 @@ mod confirm;
 mod first_contact;
 mod first_look;
 mod isolate;
-mod keep;
+mod memory_limit;
 mod prepare;
 pub mod probe;
-mod room;
+mod process_reuse;
+mod retry;
 pub(crate) mod silence;
 mod skip;
 mod trial;
@@ -31,20 +31,20 @@ use crate::data::finding::{CANARY_FAILED, Finding, Judgement, LATE_REPLY, Nature
 use crate::data::plan::Act;
 use crate::data::rung::Rungs;
 use crate::data::text::visible;
-use crate::data::transcript::{Kind, Packed, Transcript};
+use crate::data::transcript::{EventKind, Packed, Transcript};
 use crate::drive::fixture::ActorExe;
 use crate::drive::lab::{Lab, Pool};
 use crate::drive::peer::Peer;
 use crate::run::verdict::{CheckResult, ClauseRef, Verdict};
 
-use ambient::{Held, Routed, Told};
-use aside::Aside;
+use ambient::{FinishedAmbient, ReportedClauses, Routed};
+use aside::Deferred;
 pub use company::{Company, Seat};
 use company::{Turn, WAITERS_MAX};
 pub use first_contact::prepare_for;
-use first_look::{Later, Looked};
+use first_look::{DeferredLook, FirstLook};
+use memory_limit::{Load, MemoryLimit};
 pub use prepare::{find_roles, learn, prepare, probe, try_roles};
-use room::{Load, Room};
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
 
@@ -99,15 +99,15 @@ impl Default for Options {
 impl Options {
     /// Waits until a check may run in parallel with others. `waits` is set if the check mostly waits. Takes the turn
     /// before the lock, so that waiting for a turn keeps no other check from running alone.
-    fn beside(&self, waits: bool) -> Beside<'_> {
+    fn beside(&self, waits: bool) -> ParallelPermit<'_> {
         let turn = self.seat.as_ref().map(|seat| seat.turn(waits));
         let quiet = self.quiet.as_ref().map(|quiet| quiet.read().unwrap_or_else(PoisonError::into_inner));
-        Beside { _quiet: quiet, _turn: turn }
+        ParallelPermit { _quiet: quiet, _turn: turn }
     }
 }
 
 /// Permission to run in parallel with other checks, until dropped.
-struct Beside<'a> {
+struct ParallelPermit<'a> {
     _quiet: Option<RwLockReadGuard<'a, ()>>,
     _turn: Option<Turn<'a>>,
 }
@@ -147,7 +147,7 @@ impl From<Failure<Packed>> for Failure {
 }
 
 /// Finished check, with the transcript of a failure.
-pub struct Outcome {
+pub struct CheckOutcome {
     /// Result of the check.
     pub result: CheckResult,
     /// Failure for the shrinker and the reproducer.
@@ -172,9 +172,9 @@ pub fn run(
     checks: &[&Check],
     options: &Options,
     around: Surroundings<'_>,
-    done: &(dyn Fn(Outcome) + Sync),
+    done: &(dyn Fn(CheckOutcome) + Sync),
 ) {
-    Round {
+    RunContext {
         peer,
         options,
         around,
@@ -204,7 +204,7 @@ pub fn run(
         silences: Silences::default(),
         later: Mutex::default(),
         kept: Pool::default(),
-        room: Room::default(),
+        room: MemoryLimit::default(),
         held: Load::default(),
     }
     .run(checks);
@@ -269,25 +269,25 @@ struct Working {
     told: Vec<Finding>,
 }
 
-struct Round<'a> {
+struct RunContext<'a> {
     peer: &'a Peer,
     options: &'a Options,
     around: Surroundings<'a>,
-    done: &'a (dyn Fn(Outcome) + Sync),
+    done: &'a (dyn Fn(CheckOutcome) + Sync),
     levels: BTreeMap<ClauseId, Level>,
     rungs: Rungs,
     /// Ambient checks of each clause: command and id.
     owners: BTreeMap<ClauseId, Vec<(String, String)>>,
     /// Finished ambient checks, held back until all conversations are known.
-    ambient: Mutex<Vec<Held>>,
+    ambient: Mutex<Vec<FinishedAmbient>>,
     /// Findings of the other checks.
-    told: Mutex<Told>,
+    told: Mutex<ReportedClauses>,
     /// Findings for ambient checks from other checks' conversations, at most one per key.
     routed: Mutex<Vec<Routed>>,
     /// Failing checks to be confirmed when nothing else runs.
-    aside: Mutex<Vec<Aside<Packed>>>,
+    aside: Mutex<Vec<Deferred<Packed>>>,
     /// Checks that are masked or met a busy machine, until everything else is done.
-    again: Mutex<Vec<(Check, Outcome)>>,
+    again: Mutex<Vec<(Check, CheckOutcome)>>,
     /// Ids of failed and flaky checks, and of first canaries that were run only for other checks.
     reporting: Mutex<BTreeSet<String>>,
     /// First canaries to which the peer was silent for as long as any start may take.
@@ -301,16 +301,16 @@ struct Round<'a> {
     /// Silences of the peer.
     silences: Silences,
     /// Checks that met a silence for which another check waits in full.
-    later: Mutex<Vec<Later>>,
+    later: Mutex<Vec<DeferredLook>>,
     /// Kept processes for further conversations.
     kept: Pool,
     /// Memory limits of conversations.
-    room: Room,
+    room: MemoryLimit,
     /// Bytes held by conversations, for a run without parallel runs.
     held: Load,
 }
 
-impl Round<'_> {
+impl RunContext<'_> {
     fn run(&self, checks: &[&Check]) {
         let (first, rest): (Vec<&Check>, Vec<&Check>) =
             checks.iter().copied().partition(|check| check.first_canary);
@@ -434,7 +434,7 @@ impl Round<'_> {
     }
 
     /// Runs a check; `None` if it is confirmed later.
-    fn outcome(&self, check: &Check) -> Option<Outcome> {
+    fn outcome(&self, check: &Check) -> Option<CheckOutcome> {
         let began = Instant::now();
         let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
             Some(interrupted())
@@ -459,10 +459,10 @@ impl Round<'_> {
     fn looked(
         &self,
         check: &Check,
-        looked: Result<Option<Looked<'_>>, Verdict>,
+        looked: Result<Option<FirstLook<'_>>, Verdict>,
         elapsed: Duration,
-    ) -> Option<Outcome> {
-        let Looked { judgement, transcript, earlier, elapsed, claim: _claim } = match looked {
+    ) -> Option<CheckOutcome> {
+        let FirstLook { judgement, transcript, earlier, elapsed, claim: _claim } = match looked {
             Ok(looked) => looked?,
             Err(verdict) => {
                 return Some(self.finish(check, verdict, Judgement::default(), None, elapsed));
@@ -471,7 +471,7 @@ impl Round<'_> {
         if check.first_canary {
             self.note_working(check, &judgement, &transcript);
         }
-        let mut failed = Aside {
+        let mut failed = Deferred {
             check: check.clone(),
             verdict: Verdict::Pass,
             judgement,
@@ -514,7 +514,7 @@ impl Round<'_> {
             return Ok((Judgement { findings: vec![finding], ..Judgement::default() }, transcript));
         }
         for event in &transcript.events {
-            if let Kind::StartFailed { error } = &event.kind {
+            if let EventKind::StartFailed { error } = &event.kind {
                 let why = Untestable::new(Untestable::NOT_STARTED, visible(error));
                 return Err(Verdict::Untestable(why));
             }
@@ -587,7 +587,7 @@ impl Round<'_> {
         judgement: Judgement,
         transcript: Option<Transcript>,
         elapsed: Duration,
-    ) -> Outcome {
+    ) -> CheckOutcome {
         let failure = transcript.and_then(|transcript| {
             judgement.findings.first().map(|finding| Failure {
                 check: check.id.clone(),
@@ -616,7 +616,7 @@ impl Round<'_> {
             wrong_line: None,
             ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         };
-        Outcome { result, failure }
+        CheckOutcome { result, failure }
     }
 
     /// Clauses of a check and of its findings, each with its own level.

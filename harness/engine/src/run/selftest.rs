@@ -19,9 +19,9 @@ use crate::data::plan::{Act, Plan, Step};
 use crate::data::rng::Rng;
 use crate::drive::parallel;
 use crate::drive::peer::{Origin, Peer};
-use crate::drive::played::{Mutant, Played, Reference, peer_inside};
 use crate::drive::presentation;
-use crate::run::runner::{self, Options, Outcome, Surroundings};
+use crate::drive::reference_peers::{Mutant, Played, Reference, peer_inside};
+use crate::run::runner::{self, CheckOutcome, Options, Surroundings};
 
 pub mod blame;
 mod correct;
@@ -32,9 +32,9 @@ pub mod null_peers;
 mod row;
 
 pub use correct::shows;
-use correct::{Tried, Variant};
-use golden::{Difference, Record};
-use kinds::{Differing, Kind};
+use correct::{FormResults, Variant};
+use golden::{GoldenDifference, GoldenRecord};
+use kinds::{Differing, TroubleKind};
 use look::{WAITERS_PER_JOB, all_killers};
 pub use row::MutantRow;
 use row::is_at_risk;
@@ -49,7 +49,7 @@ pub struct Scope<'a> {
     /// Forms of the correct peers to run.
     pub correct: Forms,
     /// Golden record to compare with.
-    pub kept: Option<&'a Record>,
+    pub kept: Option<&'a GoldenRecord>,
     /// Checks to run against each mutant.
     pub against: Against,
 }
@@ -92,7 +92,7 @@ pub struct Workshop<'a> {
 
 /// Last line of `selftest --format json`.
 #[derive(Debug, Default, Serialize)]
-pub struct Summary {
+pub struct SelftestSummary {
     /// Number of mutants.
     pub mutants: usize,
     /// Number of mutants noticed by a check of each of their clauses.
@@ -108,7 +108,7 @@ pub struct Summary {
     pub blind: Vec<String>,
     /// Checks that fail for no mutant of their clauses. The boundary gives a reason for each.
     pub redundant: Vec<String>,
-    /// Number of forms run for the kinds of trouble, see [`Kind`].
+    /// Number of forms run for the kinds of trouble, see [`TroubleKind`].
     pub forms_of_kinds: usize,
     /// Number of checks whose result differs when run alone.
     pub alone_differs: usize,
@@ -135,7 +135,7 @@ pub struct FalsePositive {
 #[derive(Debug, Default)]
 pub struct Proof {
     /// Closing line.
-    pub summary: Summary,
+    pub summary: SelftestSummary,
     /// Kill matrix.
     pub rows: Vec<MutantRow>,
     /// Findings against correct peers.
@@ -151,7 +151,7 @@ pub struct Proof {
     /// Number of forms of the correct peers that were run.
     pub variants: usize,
     /// Kinds of trouble, each with its number of forms and the number of checks in all of them.
-    pub kinds: Vec<(Kind, usize, usize)>,
+    pub kinds: Vec<(TroubleKind, usize, usize)>,
     /// Checks whose result differs when run alone.
     pub differing: Vec<Differing>,
     /// Number of null peers tried.
@@ -159,9 +159,9 @@ pub struct Proof {
     /// Peers or checks that could not be run, with the reason.
     pub problems: Vec<String>,
     /// New golden record of the peers proved by all checks of their clauses.
-    pub record: Record,
+    pub record: GoldenRecord,
     /// Differences from the kept record.
-    pub changes: Vec<Difference>,
+    pub changes: Vec<GoldenDifference>,
 }
 
 impl Proof {
@@ -197,8 +197,8 @@ impl Workshop<'_> {
         };
         let has_all_forms = scope.correct == Forms::All;
         // The only part that measures, so nothing else runs.
-        let plain = if variants.is_empty() { Tried::default() } else { self.correct_process(said) };
-        let kinds = if has_all_mutants && has_all_forms { Kind::ALL } else { &[] };
+        let plain = if variants.is_empty() { FormResults::default() } else { self.correct_process(said) };
+        let kinds = if has_all_mutants && has_all_forms { TroubleKind::ALL } else { &[] };
         for kind in kinds {
             self.enter_kind(*kind, &mut proof, said);
         }
@@ -233,7 +233,7 @@ impl Workshop<'_> {
                 Err(error) => proof.problems.push(error.into()),
             }
         }
-        proof.record = Record::new(&correct, mutants, &proof.rows);
+        proof.record = GoldenRecord::new(&correct, mutants, &proof.rows);
         if let Some(kept) = scope.kept.filter(|_| !self.is_interrupted()) {
             match self.differences(kept, &correct, mutants, &proof.rows, said) {
                 Ok(changes) => proof.changes = changes,
@@ -365,7 +365,7 @@ impl Workshop<'_> {
         checks: &[&Check],
         slow: bool,
         confirm: u32,
-        note: &mut (dyn FnMut(Outcome) + Send),
+        note: &mut (dyn FnMut(CheckOutcome) + Send),
     ) {
         // In this process the clock is virtual.
         let very_slow = slow && matches!(peer.origin, Origin::InProcess(_));

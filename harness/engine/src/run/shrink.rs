@@ -21,20 +21,20 @@ use crate::data::budget::Budget;
 use crate::data::clause::Side;
 use crate::data::finding::{Finding, Nature};
 use crate::data::plan::{Act, Chunking, Plan};
-use crate::data::transcript::{Awaited, Kind, Transcript};
+use crate::data::transcript::{Awaited, EventKind, Transcript};
 use crate::drive::lab::Lab;
-use crate::drive::played::Played;
+use crate::drive::reference_peers::Played;
 use crate::run::runner::Failure;
 use crate::run::runner::silence::{Wait, is_silence};
 
+mod asking_peer;
 mod bytes;
-mod own;
 mod payloads;
-mod play;
 mod reference;
 mod spelling;
 mod steps;
 mod structure;
+mod unaimed_name;
 
 pub use payloads::payloads;
 use reference::ReferenceLab;
@@ -117,7 +117,7 @@ pub(crate) enum Change {
 
 /// Judge of changed conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Judge {
+pub(crate) enum ShrinkJudge {
     /// The model, which sees the finding in the original.
     Model,
     /// The reference, which is clean with the original plan and so tells if expectations still hold.
@@ -134,7 +134,7 @@ pub(crate) struct Shrinker<'a> {
     budget: Budget,
     failure: &'a Failure,
     deadline: Instant,
-    pub(crate) judge: Judge,
+    pub(crate) judge: ShrinkJudge,
     reference: Option<ReferenceLab>,
     /// Step of the original plan that shows the finding.
     pub(crate) step: Option<usize>,
@@ -163,14 +163,14 @@ pub fn shrink(
     let mut shrinker = Shrinker::new(lab, played, failure, deadline);
     if shrinker.is_worth_it() {
         steps::shrink(&mut shrinker);
-        if shrinker.judge == Judge::Model && !shrinker.is_of_a_consumer() {
+        if shrinker.judge == ShrinkJudge::Model && !shrinker.is_of_a_consumer() {
             structure::shrink(&mut shrinker);
             bytes::shrink(&mut shrinker);
             // Smaller messages can make others unnecessary.
             steps::shrink(&mut shrinker);
         }
         if shrinker.is_of_a_consumer() {
-            play::shrink(&mut shrinker);
+            asking_peer::shrink(&mut shrinker);
         } else {
             shrinker.whole_writes();
         }
@@ -195,7 +195,7 @@ pub fn shrink(
 /// Duration of a conversation if each wait in vain had lasted at most `reply`.
 fn took(transcript: &Transcript, reply: Duration) -> Duration {
     let spared = transcript.events.iter().filter_map(|event| match event.kind {
-        Kind::DeadlinePassed { waited_ms, awaited: Awaited::Frames } => {
+        EventKind::DeadlinePassed { waited_ms, awaited: Awaited::Frames } => {
             Some(Duration::from_millis(waited_ms).saturating_sub(reply))
         }
         _ => None,
@@ -217,18 +217,18 @@ impl<'a> Shrinker<'a> {
         let seen =
             |findings: &[Finding]| findings.iter().any(|finding| finding.key() == failure.finding.key());
         let judge = if seen(&by_model.findings) {
-            Judge::Model
+            ShrinkJudge::Model
         } else if reference.is_some() {
-            Judge::Reference
+            ShrinkJudge::Reference
         } else {
-            Judge::Nobody
+            ShrinkJudge::Nobody
         };
         let own = match judge {
             // A peer that dies or hangs does so whatever the clause.
-            Judge::Model if failure.finding.nature == Nature::Violation => {
-                own::key(lab.peer.boundary, &failure.transcript, &failure.finding)
+            ShrinkJudge::Model if failure.finding.nature == Nature::Violation => {
+                unaimed_name::key(lab.peer.boundary, &failure.transcript, &failure.finding)
             }
-            Judge::Model | Judge::Reference | Judge::Nobody => None,
+            ShrinkJudge::Model | ShrinkJudge::Reference | ShrinkJudge::Nobody => None,
         };
         let known = judgement
             .findings
@@ -307,11 +307,11 @@ impl<'a> Shrinker<'a> {
         }
         let Candidate { mut plan, origin } = candidate;
         let is_anew = matches!(change, Change::Steps | Change::Content);
-        plan.by_model = self.best.plan.by_model || (is_anew && self.judge == Judge::Model);
+        plan.by_model = self.best.plan.by_model || (is_anew && self.judge == ShrinkJudge::Model);
         if change == Change::Play && self.reference.is_none() {
             return false;
         }
-        if change == Change::Content && self.judge != Judge::Model {
+        if change == Change::Content && self.judge != ShrinkJudge::Model {
             return false;
         }
         if !self.expectations_hold(&plan) {
@@ -339,7 +339,7 @@ impl<'a> Shrinker<'a> {
         if plan.by_model {
             let finding = findings.into_iter().find(|finding| finding.key() == key)?;
             if let Some(own) = &self.own
-                && !own::keys(self.lab.peer.boundary, &transcript).iter().any(|(_, key)| key == own)
+                && !unaimed_name::keys(self.lab.peer.boundary, &transcript).iter().any(|(_, key)| key == own)
             {
                 return None;
             }

@@ -11,14 +11,16 @@ use serde::Deserialize;
 
 use super::{COMMAND, REPLY_BYTES_MAX, USUAL_MS};
 use crate::cases::files;
-use crate::model::{BYTES_MAX, Stand, of_envelope};
+use crate::model::{Acceptance, BYTES_MAX, of_envelope};
 use crate::{shape, talk};
-use peerproof_engine::contract::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
+use peerproof_engine::contract::asking::{
+    CANARY, GRACE_MS, SceneBuilder, Script, played, replying, variable,
+};
 use peerproof_engine::data::case::{self, Amount, Case, Loaded, Recipe};
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::{Payload, Vars};
-use peerproof_engine::data::plan::{ActorStep, Fixture, Manner, PathKind, Plan};
+use peerproof_engine::data::plan::{ActorStep, Fixture, ListenerSettings, PathKind, Plan};
 use peerproof_engine::data::sizes::padded;
 
 /// Timeout of a call that is answered at once, ms.
@@ -51,7 +53,7 @@ fn limit(name: &str) -> Option<u64> {
 /// Kind of engine for a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Over {
+enum EngineKind {
     /// A program.
     #[default]
     Stdio,
@@ -67,7 +69,7 @@ enum Over {
 struct Row {
     /// Ref of the call.
     call: Option<String>,
-    over: Over,
+    over: EngineKind,
     /// Members of the envelope as JSON texts; empty text removes a member. `$PAD` stands for a text that a pipe
     /// does not hold.
     sent: BTreeMap<String, String>,
@@ -94,7 +96,7 @@ struct Row {
     /// waits for the reply is found by its outcome, not by its time alone.
     trickles: usize,
     /// Manner of the server's reply.
-    manner: Option<Manner>,
+    manner: Option<ListenerSettings>,
     /// Makes the server redirect to another one, which replies.
     redirect: bool,
     /// Entry at the path of the program that cannot be started.
@@ -110,7 +112,7 @@ struct Row {
     last: bool,
 }
 
-impl Over {
+impl EngineKind {
     /// Transport of each call; true for HTTP.
     fn channels(self) -> &'static [bool] {
         match self {
@@ -132,7 +134,7 @@ fn mended(text: &str) -> Option<String> {
     for id in ["envelope_id", "request_id", "session_id"] {
         envelope.set(id, plain.get(id).cloned().unwrap_or_default());
     }
-    for wrong in of_envelope(&envelope).into_iter().filter(|it| it.stand == Stand::Refuse) {
+    for wrong in of_envelope(&envelope).into_iter().filter(|it| it.stand == Acceptance::Refuse) {
         let name = wrong.at.split('/').nth(1).unwrap_or_default();
         let sample = || shape::envelope().member(name)?.samples().first()?.parse::<Json>().ok();
         envelope.set(name, plain.get(name).cloned().or_else(sample).unwrap_or_default());
@@ -150,7 +152,7 @@ pub struct Reply {
     /// Steps of a program, instead.
     pub script: Vec<ActorStep>,
     /// Manner of a server's reply, if unusual.
-    pub manner: Option<Manner>,
+    pub manner: Option<ListenerSettings>,
     /// Makes the server redirect to another one.
     pub redirect: bool,
     /// Arguments of a program.
@@ -181,7 +183,7 @@ pub fn checks() -> impl Iterator<Item = Check> {
 }
 
 fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
-    let mut scene = Scene::default();
+    let mut scene = SceneBuilder::default();
     // The canary is the control of plain calls.
     let mut shown = BTreeSet::from([(false, talk::PLAIN.to_owned(), talk::PLAIN.to_owned())]);
     let mut due = Vec::new();
@@ -208,13 +210,13 @@ fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
 }
 
 /// Adds a last call which shows that the caller still works.
-pub fn canary(scene: &mut Scene) {
+pub fn canary(scene: &mut SceneBuilder) {
     let reply = Reply { text: Payload::text(talk::PLAIN), after: scene.names(), ..Reply::default() };
     called(scene, CANARY, talk::PLAIN, false, reply);
 }
 
 /// Adds a call of this envelope (JSON text) to a program or a server.
-pub fn called(scene: &mut Scene, name: &str, envelope: &str, is_http: bool, reply: Reply) {
+pub fn called(scene: &mut SceneBuilder, name: &str, envelope: &str, is_http: bool, reply: Reply) {
     let own = played(name);
     let mut told = told(name, envelope, &reply);
     if is_http {
@@ -224,16 +226,19 @@ pub fn called(scene: &mut Scene, name: &str, envelope: &str, is_http: bool, repl
         let fault = reply.manner.as_ref().and_then(|it| it.fault);
         let lasts_ms = fault.map_or(0, |fault| fault.lasts_ms().max(timeout_ms + GRACE_MS));
         let status = if reply.status == 0 { 200 } else { u16::try_from(reply.status).unwrap_or(500) };
-        let manner = |given: Option<Manner>| {
-            let usual = Manner { whole: true, ..Manner::default() };
+        let manner = |given: Option<ListenerSettings>| {
+            let usual = ListenerSettings { whole: true, ..ListenerSettings::default() };
             let given = given.unwrap_or(usual);
             let content_type = given.content_type.or_else(|| Some("application/json".to_owned()));
-            Manner { content_type, ..given }
+            ListenerSettings { content_type, ..given }
         };
-        let server =
-            |name: String, status: u16, location: Option<String>, body: Payload, how: Option<Manner>| {
-                Fixture::Listener { name, status, location, body, manner: manner(how) }
-            };
+        let server = |name: String,
+                      status: u16,
+                      location: Option<String>,
+                      body: Payload,
+                      how: Option<ListenerSettings>| {
+            Fixture::Listener { name, status, location, body, manner: manner(how) }
+        };
         let target = format!("target-{name}");
         let location = reply.redirect.then(|| format!("http://{{{{{target}.address}}}}{PATH}"));
         let other = reply.redirect.then(|| server(target, 200, None, reply.text.clone(), None));
@@ -296,7 +301,7 @@ impl Row {
         Ok((cannot, mended_sent.unwrap_or(sent), mended_reply.unwrap_or(reply)))
     }
 
-    fn add(&self, number: usize, scene: &mut Scene) -> Result<(), Untestable> {
+    fn add(&self, number: usize, scene: &mut SceneBuilder) -> Result<(), Untestable> {
         let name = self.call.clone().unwrap_or_else(|| format!("c{number}"));
         let envelope = self.sent();
         let mut script = self.script.clone();
@@ -329,9 +334,9 @@ impl Row {
             scene.call(told, [], 0);
         } else {
             match self.over {
-                Over::Stdio => called(scene, &name, &envelope, false, reply),
-                Over::Http => called(scene, &name, &envelope, true, reply),
-                Over::Both => {
+                EngineKind::Stdio => called(scene, &name, &envelope, false, reply),
+                EngineKind::Http => called(scene, &name, &envelope, true, reply),
+                EngineKind::Both => {
                     called(scene, &name, &envelope, false, reply.clone());
                     called(scene, &format!("{name}h"), &envelope, true, reply);
                 }

@@ -1,12 +1,13 @@
 //! The face of a caller: derives the allowed ends of its calls from the scenario and the replies.
 
-use super::fate::{self, Extra};
-use super::way::{Caller, RESULTS, Way, wrong};
+use super::allowed_outcome::{AllowedOutcome, Caller, RESULTS, wrong};
+use super::outcomes::{self, CallNotes};
 use super::{COMMAND, rules};
-use crate::kept::{Mode, differences};
-use peerproof_engine::contract::asking::{self, CANARY, Known, Noted};
+use crate::equivalence::{Mode, differences};
+use peerproof_engine::contract::asking::{self, CANARY, CallResult, ObservedCalls};
 use peerproof_engine::contract::face::{
-    Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
+    Expectation, Expected, Face, Frame, Framing, Misfit, PlacedExpectation, Reading, Rule, SessionClauses,
+    Stimulus, StimulusKind, Subject,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::data::finding::{Judgement, Repair};
@@ -20,47 +21,59 @@ const NOTHING_LEFT: &str = "ENV-CALL-39";
 /// Tolerance for clocks of two processes and for timers that round, ms.
 const EARLY_MS: u64 = 100;
 
-const MANNERS: Manners =
-    Manners { no_process_left: NOTHING_LEFT, no_file_left: NOTHING_LEFT, ..Manners::all(EXITS) };
+const SESSION_CLAUSES: SessionClauses = SessionClauses {
+    no_process_left: NOTHING_LEFT,
+    no_file_left: NOTHING_LEFT,
+    ..SessionClauses::all(EXITS)
+};
 
 impl Face for Caller {
-    type Message = Noted;
-    type Way = Way;
-    type Extra = Extra;
-    type State = Known;
+    type Message = CallResult;
+    type Answer = AllowedOutcome;
+    type Notes = CallNotes;
+    type State = ObservedCalls;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == COMMAND).then_some(Framing::Calls)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
-    fn manners_of(&self, transcript: &Transcript, _session: usize) -> Manners {
-        Known::of(transcript).manners(MANNERS, GROUP_GONE)
+    fn session_clauses_of(&self, transcript: &Transcript, _session: usize) -> SessionClauses {
+        ObservedCalls::of(transcript).session_clauses(SESSION_CLAUSES, GROUP_GONE)
     }
 
-    fn begin(&self, transcript: &Transcript) -> Known {
-        Known::of(transcript)
+    fn begin(&self, transcript: &Transcript) -> ObservedCalls {
+        ObservedCalls::of(transcript)
     }
 
-    fn expect(&self, known: &mut Known, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
-        let What::Begun = stimulus.what else { return None };
-        let parts = (0..known.calls.len()).map(|at| fate::of(known, at)).collect();
-        Some(Due { parts, together: false, whole: None })
+    fn expect(
+        &self,
+        known: &mut ObservedCalls,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedOutcome, CallNotes>> {
+        let StimulusKind::Begun = stimulus.what else { return None };
+        let parts = (0..known.calls.len()).map(|at| outcomes::of(known, at)).collect();
+        Some(Expectation { parts, together: false, whole: None })
     }
 
-    fn read(&self, _: &Frame<'_>) -> Reading<Noted> {
+    fn read(&self, _: &Frame<'_>) -> Reading<CallResult> {
         Reading::Blank
     }
 
-    fn observe(&self, event: &Event) -> Vec<(String, Noted)> {
+    fn observe(&self, event: &Event) -> Vec<(String, CallResult)> {
         let noted = asking::results(&event.kind, wrong).0;
         noted.into_iter().map(|noted| (noted.name.clone(), noted)).collect()
     }
 
-    fn fit(&self, part: &Expected<Way, Extra>, way: &Way, came: &[&Noted]) -> Result<(), Misfit> {
+    fn fit(
+        &self,
+        part: &Expected<AllowedOutcome, CallNotes>,
+        way: &AllowedOutcome,
+        came: &[&CallResult],
+    ) -> Result<(), Misfit> {
         let misfit =
             |rank, clause, reason, repair| Err(Misfit { rank, clause: Some(clause), reason, repair });
         let set = || Repair::Set { at: String::new(), to: None };
@@ -72,10 +85,10 @@ impl Face for Caller {
             return misfit(0, rules::REQUEST, "never_begun", Repair::Send);
         }
         if part.extra.latest_ms > 0 && number("elapsed_ms") > part.extra.latest_ms as f64 {
-            return misfit(0, fate::TIMEOUT, "too_late", Repair::Sooner);
+            return misfit(0, outcomes::TIMEOUT, "too_late", Repair::Sooner);
         }
         match (way, noted.outcome.as_str()) {
-            (Way::Envelope(reply), "envelope") => {
+            (AllowedOutcome::Envelope(reply), "envelope") => {
                 let null = peerproof_engine::data::json::Json::Null;
                 let told = noted.line.get("envelope").unwrap_or(&null);
                 match differences(reply, told, Mode::Caller).into_iter().next() {
@@ -83,43 +96,43 @@ impl Face for Caller {
                     Some(it) => {
                         let to = reply.raw.pointer(&it.at).map(|value| value.to_text());
                         let repair = Repair::Set { at: it.at, to: to.filter(|text| text.len() < 1_000) };
-                        misfit(0, fate::kept_clause(it.clause), it.reason, repair)
+                        misfit(0, outcomes::kept_clause(it.clause), it.reason, repair)
                     }
                 }
             }
-            (Way::Refused(status), "refused") => match number("status") == *status as f64 {
+            (AllowedOutcome::Refused(status), "refused") => match number("status") == *status as f64 {
                 true => Ok(()),
                 false => misfit(0, part.clause, "wrong_status", set()),
             },
-            (Way::Timeout(ms, latest_ms), "timeout") => match number("elapsed_ms") {
+            (AllowedOutcome::Timeout(ms, latest_ms), "timeout") => match number("elapsed_ms") {
                 took if took + (EARLY_MS as f64) < *ms as f64 => misfit(0, part.clause, "too_early", set()),
                 took if took > *latest_ms as f64 => misfit(0, part.clause, "too_late", Repair::Sooner),
                 _ => Ok(()),
             },
-            (Way::Plain(outcome), told) if *outcome == told => Ok(()),
-            (_, "timeout") if part.extra.early => misfit(1, fate::READS_EARLY, "wrong_outcome", set()),
+            (AllowedOutcome::Plain(outcome), told) if *outcome == told => Ok(()),
+            (_, "timeout") if part.extra.early => misfit(1, outcomes::READS_EARLY, "wrong_outcome", set()),
             (_, "timeout") if part.extra.unread => misfit(1, STDIN_CLOSED, "wrong_outcome", set()),
             _ => misfit(1, part.clause, "wrong_outcome", set()),
         }
     }
 
-    fn is_canary(&self, _: &Asked<Self>, part: &Expected<Way, Extra>) -> bool {
-        part.subject == Subject::Thing(CANARY.to_owned())
+    fn is_canary(&self, _: &PlacedExpectation<Self>, part: &Expected<AllowedOutcome, CallNotes>) -> bool {
+        part.subject == Subject::Entity(CANARY.to_owned())
     }
 
-    fn phrase(&self, _: &Expected<Way, Extra>, way: &Way) -> String {
+    fn phrase(&self, _: &Expected<AllowedOutcome, CallNotes>, way: &AllowedOutcome) -> String {
         match way {
-            Way::Envelope(reply) => {
+            AllowedOutcome::Envelope(reply) => {
                 let text = reply.raw.to_text();
                 format!("envelope: {}", peerproof_engine::data::payload::shorten(&text, 240))
             }
-            Way::Refused(status) => format!("refused with status {status}"),
-            Way::Timeout(ms, latest_ms) => asking::timeout_phrase(*ms, *latest_ms),
-            Way::Plain(outcome) => (*outcome).to_owned(),
+            AllowedOutcome::Refused(status) => format!("refused with status {status}"),
+            AllowedOutcome::Timeout(ms, latest_ms) => asking::timeout_phrase(*ms, *latest_ms),
+            AllowedOutcome::Plain(outcome) => (*outcome).to_owned(),
         }
     }
 
-    fn text(&self, noted: &Noted) -> String {
+    fn text(&self, noted: &CallResult) -> String {
         noted.phrase()
     }
 
@@ -138,11 +151,11 @@ mod tests {
     use super::super::cases::{Reply, called, canary};
     use super::*;
     use crate::talk;
-    use peerproof_engine::contract::asking::{RESULTS as FILE, Scene};
+    use peerproof_engine::contract::asking::{RESULTS as FILE, SceneBuilder};
     use peerproof_engine::data::clause::Side;
     use peerproof_engine::data::facts::Facts;
     use peerproof_engine::data::payload::Payload;
-    use peerproof_engine::data::transcript::{Bytes, Exit, Kind};
+    use peerproof_engine::data::transcript::{Bytes, EventKind, Exit};
     use std::sync::Arc;
 
     /// Clauses of the findings about a caller that started these programs and wrote `line` for the call `a`. The
@@ -153,7 +166,7 @@ mod tests {
 
     /// Clauses of the findings about a scenario with the envelope `told`, for which the caller sent `sent`.
     fn found_of(told: &str, sent: &str, reply: &str, started: &[&str], line: &str) -> Vec<String> {
-        let mut scene = Scene::default();
+        let mut scene = SceneBuilder::default();
         let reply = Reply { text: Payload::text(reply), ..Reply::default() };
         called(&mut scene, "a", told, false, reply);
         canary(&mut scene);
@@ -161,17 +174,17 @@ mod tests {
         for (name, actor) in started.iter().map(|name| (name, asking::played(name))) {
             let sent = if *name == "a" { sent } else { talk::PLAIN };
             let bytes = Bytes(sent.as_bytes().to_vec());
-            kinds.push(Kind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
-            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes, pid: None });
-            kinds.push(Kind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
+            kinds.push(EventKind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
+            kinds.push(EventKind::ActorReceived { actor: actor.clone(), bytes, pid: None });
+            kinds.push(EventKind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
         }
         let last = format!(
             "{{\"ref\":\"canary\",\"outcome\":\"envelope\",\"elapsed_ms\":1,\"envelope\":{}}}",
             talk::PLAIN
         );
         let line = line.replace("PLAIN", talk::PLAIN);
-        kinds.push(Kind::Exited { exit: Exit::Code(0) });
-        kinds.push(Kind::FileHeld {
+        kinds.push(EventKind::Exited { exit: Exit::Code(0) });
+        kinds.push(EventKind::FileHeld {
             file: FILE.to_owned(),
             bytes: Bytes(format!("{line}\n{last}\n").into_bytes()),
         });

@@ -3,7 +3,7 @@
 use super::COMMAND;
 use super::cases::{Reply, called};
 use crate::{shape, talk};
-use peerproof_engine::contract::asking::Scene;
+use peerproof_engine::contract::asking::SceneBuilder;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::rng::Rng;
@@ -13,7 +13,7 @@ const CALLS_MAX: u64 = 6;
 
 /// A scenario of calls with valid replies, or replies with one wrong member.
 pub fn conversation(rng: &mut Rng) -> Plan {
-    let mut scene = Scene::default();
+    let mut scene = SceneBuilder::default();
     for n in 0..rng.range(1..=CALLS_MAX) {
         let members = shape::envelope().members();
         let (name, shape) = &members[rng.index(members.len())];

@@ -1,16 +1,16 @@
 //! Rules about a whole scenario: started programs, sent requests and the results file.
 
 use super::USUAL_MS;
-use super::fate::BAD_INPUT;
-use super::way::{Caller, RESULTS, Way, wrong};
-use crate::kept::{Mode, differences};
+use super::allowed_outcome::{AllowedOutcome, Caller, RESULTS, wrong};
+use super::outcomes::BAD_INPUT;
+use crate::equivalence::{Mode, differences};
 use crate::model::Input;
-use peerproof_engine::contract::asking::{self, Call, Clauses, Course, Known};
-use peerproof_engine::contract::face::{Heard, Outcome, Part, Trace};
+use peerproof_engine::contract::asking::{self, Call, CallTimeline, Clauses, ObservedCalls};
+use peerproof_engine::contract::face::{ExpectedPart, Outcome, SessionTrace, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::shorten;
-use peerproof_engine::data::plan::{ActorStep, Fixture, Manner};
+use peerproof_engine::data::plan::{ActorStep, Fixture, ListenerSettings};
 
 /// Clause: the caller sends the envelope once and complete.
 pub const REQUEST: &str = "ENV-CALL-25";
@@ -23,7 +23,7 @@ const CLAUSES: Clauses =
     Clauses { results: RESULTS, once: "ENV-CALL-29", order: "ENV-CALL-31", late: "ENV-CALL-20" };
 
 /// Judges the scenario of one caller.
-pub fn judge(trace: &Trace<'_, Caller>, heard: &Heard<'_, Caller>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Caller>, heard: &SessionTrace<'_, Caller>) -> Vec<Finding> {
     let (transcript, known) = (trace.transcript, trace.state);
     let (calls, courses) = (&known.calls, &known.courses);
     let results = asking::noted(transcript, heard.session, wrong);
@@ -37,13 +37,14 @@ pub fn judge(trace: &Trace<'_, Caller>, heard: &Heard<'_, Caller>) -> Vec<Findin
 }
 
 /// Findings about the programs and requests of a call.
-fn sent(known: &Known, at: usize, part: &Part<Caller>) -> Vec<Finding> {
+fn sent(known: &ObservedCalls, at: usize, part: &ExpectedPart<Caller>) -> Vec<Finding> {
     let (call, course) = (&known.calls[at], &known.courses[at]);
     let name = &call.name;
     if course.begun_us().is_none() {
         return Vec::new();
     }
-    let is_bad = |way: &Outcome<Way>| matches!(way, Outcome::Answer(Way::Plain("bad_input")));
+    let is_bad =
+        |way: &Outcome<AllowedOutcome>| matches!(way, Outcome::Answer(AllowedOutcome::Plain("bad_input")));
     if part.allowed.iter().all(|allowed| is_bad(&allowed.outcome)) {
         let expected = "no start and no request for an invalid envelope";
         return vec![Finding::new(BAD_INPUT, "begun", expected, format!("the call {name:?} was started"))];
@@ -55,7 +56,7 @@ fn sent(known: &Known, at: usize, part: &Part<Caller>) -> Vec<Finding> {
     }
 }
 
-fn program(known: &Known, call: &Call, course: &Course, script: &[ActorStep]) -> Vec<Finding> {
+fn program(known: &ObservedCalls, call: &Call, course: &CallTimeline, script: &[ActorStep]) -> Vec<Finding> {
     let mut found = Vec::new();
     let told = call.told.get("command").and_then(Json::as_array).unwrap_or_default();
     let told: Vec<&str> = told.iter().skip(1).filter_map(Json::as_str).collect();
@@ -70,7 +71,12 @@ fn program(known: &Known, call: &Call, course: &Course, script: &[ActorStep]) ->
     found
 }
 
-fn server(known: &Known, call: &Call, course: &Course, manner: &Manner) -> Vec<Finding> {
+fn server(
+    known: &ObservedCalls,
+    call: &Call,
+    course: &CallTimeline,
+    manner: &ListenerSettings,
+) -> Vec<Finding> {
     let Some(request) = course.requests.first() else { return Vec::new() };
     let mut found = Vec::new();
     let url = call.told.get("url").and_then(Json::as_str).unwrap_or_default();
@@ -84,7 +90,7 @@ fn server(known: &Known, call: &Call, course: &Course, manner: &Manner) -> Vec<F
 }
 
 /// Findings about the text of a request.
-fn request(known: &Known, call: &Call, text: &[u8]) -> Vec<Finding> {
+fn request(known: &ObservedCalls, call: &Call, text: &[u8]) -> Vec<Finding> {
     let name = &call.name;
     let quoted = || shorten(&String::from_utf8_lossy(text), 240).into_owned();
     let input = Input::read(&known.facts, text);
@@ -97,7 +103,7 @@ fn request(known: &Known, call: &Call, text: &[u8]) -> Vec<Finding> {
     let told = call.told.get("envelope").unwrap_or(&null).to_text();
     let Some(told) = Input::read(&known.facts, told.as_bytes()).sent else { return Vec::new() };
     let differences = differences(&told, &request.raw, Mode::Caller).into_iter();
-    let finding = |it: crate::kept::Difference| {
+    let finding = |it: crate::equivalence::Difference| {
         let clause = match it.clause {
             "ENV-OUT-01" | "ENV-OUT-02" | "ENV-TIME-10" => SCHEMA,
             // Null for a member that the scenario lacks is a fault of the schema, not a changed value.

@@ -1,14 +1,14 @@
 //! Rules of HTTP: framing of requests, and status and headers of replies.
 
-use peerproof_engine::contract::face::{Allowed, Asked, Carried, Exchange};
+use peerproof_engine::contract::face::{Allowed, HttpExchange, HttpTrace, PlacedExpectation};
 use peerproof_engine::data::carriage::Carriage;
 use peerproof_engine::data::finding::{Finding, Judgement};
 use peerproof_engine::data::json::{self, DecodeLimits};
-use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::lines::RequestLine;
 use peerproof_engine::data::payload::shorten;
 
-use super::super::model::{Input, Stand};
-use super::{Engine, Message, QUOTED_CHARS, Way};
+use super::super::model::{Acceptance, Input};
+use super::{AllowedReply, Engine, Message, QUOTED_CHARS};
 
 const ANSWER: &str = "ENV-HTTP-01";
 const TYPE: &str = "ENV-HTTP-02";
@@ -41,7 +41,7 @@ const OVER_SIZE: &str = "ENV-SIZE-02";
 pub fn read_as_body(input: &mut Input) {
     let traits = input.sent.iter_mut().flat_map(|sent| &mut sent.traits).chain(&mut input.traits);
     for it in traits.filter(|it| it.clause == "ENV-FRAME-03") {
-        (it.stand, it.clause) = (Stand::Refuse, BEHIND);
+        (it.stand, it.clause) = (Acceptance::Refuse, BEHIND);
     }
 }
 
@@ -51,9 +51,14 @@ fn is_for_it(how: &Carriage) -> bool {
 }
 
 /// Adds the replies that HTTP allows because of the request's framing.
-pub fn allow(asked: &mut Asked<Engine>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+pub fn allow(
+    asked: &mut PlacedExpectation<Engine>,
+    line: &RequestLine,
+    how: Option<&Carriage>,
+    exchange: &HttpExchange<'_>,
+) {
     let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
-    let refused = || Allowed::answer(Way::Refused);
+    let refused = || Allowed::answer(AllowedReply::Refused);
     let is_over_size =
         part.extra.sent.as_ref().is_some_and(|sent| sent.traits.iter().any(|it| it.clause == OVER_SIZE));
     // The status of a forbidden reply is judged elsewhere.
@@ -64,16 +69,16 @@ pub fn allow(asked: &mut Asked<Engine>, line: &Line, how: Option<&Carriage>, exc
         () => None,
     };
     if let Some(clause) = anything {
-        let mut allowed = vec![Allowed::answer(Way::Processed), refused()];
+        let mut allowed = vec![Allowed::answer(AllowedReply::Processed), refused()];
         // A server may answer requests for other paths in any way. If it does not read the body, it may reset the
         // connection.
         let is_reset = exchange.failure.is_some() && !line.bytes.is_empty();
         let may_say_nothing = clause != ELSEWHERE || exchange.reply.is_some() || is_reset;
         allowed.extend(may_say_nothing.then(Allowed::silence));
         (part.clause, part.allowed, part.choice, part.extra.sent) = (clause, allowed, None, None);
-    } else if !how.is_json() && part.ways().all(|(_, way)| *way == Way::Processed) {
+    } else if !how.is_json() && part.allowed_answers().all(|(_, way)| *way == AllowedReply::Processed) {
         part.allowed.push(refused());
-        part.mix_choices();
+        part.clear_choices();
     } else if is_over_size && exchange.failure.is_some() {
         // A reset connection counts as a refusal.
         part.allowed.push(Allowed::silence().shows("refuse"));
@@ -96,8 +101,8 @@ pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -
 }
 
 /// Judges the status of a reply, its content type, and the body of a refusal.
-pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
-    let Carried { asked, exchange, how, output, .. } = carried;
+pub fn status(carried: &HttpTrace<'_, Engine>) -> Judgement {
+    let HttpTrace { asked, exchange, how, output, .. } = carried;
     let (Some(status), Some(how)) = (exchange.status(), how) else { return Judgement::default() };
     let body = exchange.body.unwrap_or_default();
     let quoted = || shorten(&String::from_utf8_lossy(body), QUOTED_CHARS).into_owned();
@@ -134,7 +139,11 @@ pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
             _ => code(OF_PATH, &[404], "status 404 for another path"),
         };
     }
-    let may_refuse = asked.due.parts.iter().any(|part| part.ways().any(|(_, way)| *way == Way::Refused));
+    let may_refuse = asked
+        .due
+        .parts
+        .iter()
+        .any(|part| part.allowed_answers().any(|(_, way)| *way == AllowedReply::Refused));
     match output.held.whole() {
         None => {
             let error = json::decode(json::trim(body), &DecodeLimits::default()).err();

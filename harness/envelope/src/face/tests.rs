@@ -6,13 +6,13 @@ use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Chunking, Plan};
-use peerproof_engine::data::transcript::{Bytes, Event, Kind};
+use peerproof_engine::data::transcript::{Bytes, Event, EventKind};
 
 /// Reply of a server: status, content type and body. Status 0: no reply. Status 1: the connection closes.
-type Said = (u16, &'static str, String);
+type ServerReply = (u16, &'static str, String);
 
 /// Judgement of a conversation. `answer` gives the reply to each envelope; its first argument is true for HTTP.
-fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> Said) -> Judgement {
+fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> ServerReply) -> Judgement {
     let mut events = Vec::new();
     for (index, step) in plan.steps.iter().enumerate() {
         let session = step.session;
@@ -21,10 +21,10 @@ fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> Said) -> Judg
         let text = String::from_utf8(payload.expand(&Vars::new()).unwrap()).unwrap();
         let over_http = plan.sessions[session].command == HTTP;
         let (status, content_type, body) = answer(over_http, &text);
-        add(Kind::Sent { step: index, payload: payload.clone() });
+        add(EventKind::Sent { step: index, payload: payload.clone() });
         if over_http && status < 2 {
             let (reason, will_retry) = ("the connection ended".to_owned(), false);
-            let failed = Kind::HttpFailed {
+            let failed = EventKind::HttpFailed {
                 step: index,
                 of_step: 0,
                 connection: 0,
@@ -34,7 +34,7 @@ fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> Said) -> Judg
             };
             (status == 1).then(|| add(failed));
         } else if over_http {
-            add(Kind::HttpReply {
+            add(EventKind::HttpReply {
                 step: index,
                 of_step: 0,
                 connection: 0,
@@ -48,9 +48,9 @@ fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> Said) -> Judg
                 took_us: 1,
             });
         } else {
-            add(Kind::StdinClosed);
-            add(Kind::Received { bytes: Bytes(body.into_bytes()) });
-            add(Kind::Exited { exit: Exit::Code(i32::from(status != 200)) });
+            add(EventKind::StdinClosed);
+            add(EventKind::Received { bytes: Bytes(body.into_bytes()) });
+            add(EventKind::Exited { exit: Exit::Code(i32::from(status != 200)) });
         }
     }
     judge(&Transcript {
@@ -70,7 +70,7 @@ fn facts(process: &str) -> Facts {
 }
 
 /// Clauses and reasons of the findings if the second half of a conversation over HTTP gets this reply.
-fn found(sent: &str, said: Said) -> Vec<(String, String)> {
+fn found(sent: &str, said: ServerReply) -> Vec<(String, String)> {
     let mut talk = Talk::new(HTTP);
     talk.send("ENV-TYPE-05", Payload::text(sent), Chunking::Whole);
     let own = sent.to_owned();

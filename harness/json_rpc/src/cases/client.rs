@@ -11,7 +11,7 @@ use super::super::client::COMMAND;
 use super::super::client::generate::fill;
 use super::super::client::scenario::{Auth, Call};
 use super::super::client::scene::Scene;
-use super::super::client::script::{Deed, On, error, result, vars};
+use super::super::client::script::{Reaction, Trigger, error, result, vars};
 use super::ended;
 use peerproof_engine::data::case::{Amount, Case, Loaded, Recipe, fill_in};
 use peerproof_engine::data::check::{Check, Untestable};
@@ -45,7 +45,7 @@ struct Row {
     attempt: Option<u32>,
     /// Refs of calls; `says` is triggered when the first requests of all of them have arrived.
     on_all: Option<Vec<String>>,
-    says: Option<Vec<Said>>,
+    says: Option<Vec<ReactionRow>>,
     /// Extra duration of the conversation, ms.
     #[serde(default)]
     takes_ms: u64,
@@ -61,7 +61,7 @@ struct Row {
 /// One reaction of the server: one of `line`, `result`, `error`, `stream`, `hang_up` and `die`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct ReactionRow {
     /// Line to write. `$id` and related words stand for ids ([`vars`]), `$N` for the number of the repetition.
     line: Option<Recipe>,
     /// End of `line`; by default a line feed.
@@ -123,8 +123,8 @@ impl Row {
         }
         if let Some(says) = &self.says {
             let on = match (&self.on_all, self.on.as_ref().or(self.call.as_ref())) {
-                (Some(names), _) => On::All(names.clone()),
-                (None, Some(name)) => On::Call { name: name.clone(), attempt: self.attempt },
+                (Some(names), _) => Trigger::All(names.clone()),
+                (None, Some(name)) => Trigger::Call { name: name.clone(), attempt: self.attempt },
                 (None, None) => return Err("`says` stands without `call`, `on` and `on_all`".into()),
             };
             let mut deeds = Vec::new();
@@ -164,29 +164,31 @@ impl Row {
     }
 }
 
-impl Said {
-    fn deeds(&self) -> Result<Vec<Deed>, Untestable> {
+impl ReactionRow {
+    fn deeds(&self) -> Result<Vec<Reaction>, Untestable> {
         let mut deeds = Vec::new();
         let near_ids = |name: &str| (name == "near_ids").then_some(NEAR_IDS_MAX as u64);
         for number in 0..self.times.as_ref().map_or(Ok(1), |times| times.resolve(&near_ids))? {
             if let Some(line) = &self.line {
                 let text = ended(payload(line, number)?, self.end.as_deref());
-                deeds.push(Deed::write(with_ids(text)));
+                deeds.push(Reaction::write(with_ids(text)));
             }
         }
-        deeds.extend(self.result.as_ref().map(|value| Deed::line(&result(value))));
-        deeds.extend(self.error.as_ref().map(|object| Deed::line(&error(object))));
+        deeds.extend(self.result.as_ref().map(|value| Reaction::line(&result(value))));
+        deeds.extend(self.error.as_ref().map(|object| Reaction::line(&error(object))));
         if let Some(form) = &self.stream {
-            deeds.extend(stream(form, self.id.as_deref().unwrap_or("x")).iter().map(|line| Deed::line(line)));
+            deeds.extend(
+                stream(form, self.id.as_deref().unwrap_or("x")).iter().map(|line| Reaction::line(line)),
+            );
         }
-        deeds.extend(self.hang_up.then(Deed::hang_up));
-        deeds.extend(self.die.then(Deed::die));
+        deeds.extend(self.hang_up.then(Reaction::hang_up));
+        deeds.extend(self.die.then(Reaction::die));
         if deeds.is_empty() {
             return Err("nothing is said or done".into());
         }
         let from_ms = self.after_ms.as_ref().map_or(Ok(0), |ms| ms.resolve(&|_| None))?;
         let timed =
-            |(deed, number): (Deed, u64)| deed.in_ms(from_ms + number * self.every_ms).cut(self.chunking);
+            |(deed, number): (Reaction, u64)| deed.in_ms(from_ms + number * self.every_ms).cut(self.chunking);
         Ok(deeds.into_iter().zip(0..).map(timed).collect())
     }
 }
@@ -206,7 +208,7 @@ fn with_ids(payload: Payload) -> Payload {
     parts.fold(Payload::default(), Payload::then)
 }
 
-/// Messages of a stream; `form` is that of `Said::stream`.
+/// Messages of a stream; `form` is that of `ReactionRow::stream`.
 fn stream(form: &str, id: &str) -> Vec<String> {
     let mut said = Vec::new();
     let mut signs = form.chars();
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_row_becomes_a_plan() {
-        let facts = super::super::super::usual::facts(Side::Consumer);
+        let facts = super::super::super::full_facts::facts(Side::Consumer);
         for (name, text) in super::super::files("client") {
             let cases: Vec<Loaded<Row>> = peerproof_engine::data::case::load([(name, text)]).unwrap();
             for Loaded { case, .. } in cases {

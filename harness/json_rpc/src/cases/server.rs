@@ -253,7 +253,7 @@ mod tests {
 
     /// Facts of a server with everything that any row needs.
     fn facts() -> Facts {
-        let mut facts = super::super::super::usual::facts(Side::Provider);
+        let mut facts = super::super::super::full_facts::facts(Side::Provider);
         let limit = json!({ "requests": 5, "window_s": 1 });
         facts.features.insert("rate_limit".to_owned(), limit);
         facts

@@ -1,13 +1,14 @@
 //! The face of a client: derives the allowed ends of each call from the scenario and the server's messages.
 
-use super::known::{Client, Known};
+use super::allowed_outcome::AllowedOutcome;
+use super::client_conversation::{Client, ClientConversation};
+use super::observations::{self, CallResult, LINES_MAX};
 use super::scenario::Scenario;
 use super::script::Script;
-use super::seen::{self, LINES_MAX, Noted};
-use super::way::Way;
-use super::{CANARY, COMMAND, fate, rules};
+use super::{CANARY, COMMAND, outcomes, rules};
 use peerproof_engine::contract::face::{
-    Aim, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
+    Aim, Expectation, Expected, Face, Frame, Framing, Misfit, PlacedExpectation, Reading, Rule,
+    SessionClauses, Stimulus, StimulusKind, Subject,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::data::blame::Misconfigured;
@@ -20,53 +21,62 @@ const RESULTS: &str = "RPC-CLIENT-08";
 const LIVES_ON: &str = "RPC-CLIENT-23";
 const NOTHING_LEFT: &str = "RPC-CLIENT-25";
 
-const MANNERS: Manners = Manners {
+const SESSION_CLAUSES: SessionClauses = SessionClauses {
     protocol_only: "RPC-CLIENT-01",
     lives_on: LIVES_ON,
     no_process_left: NOTHING_LEFT,
     no_file_left: NOTHING_LEFT,
-    ..Manners::all("RPC-CLIENT-22")
+    ..SessionClauses::all("RPC-CLIENT-22")
 };
 
 impl Face for Client {
-    type Message = Noted;
-    type Way = Way;
-    type Extra = ();
-    type State = Known;
+    type Message = CallResult;
+    type Answer = AllowedOutcome;
+    type Notes = ();
+    type State = ClientConversation;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == COMMAND).then_some(Framing::Asks)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
-    fn begin(&self, transcript: &Transcript) -> Known {
-        Known::of(transcript)
+    fn begin(&self, transcript: &Transcript) -> ClientConversation {
+        ClientConversation::of(transcript)
     }
 
-    fn expect(&self, known: &mut Known, stimulus: &Stimulus<'_>) -> Option<Due<Way>> {
-        let What::Begun = stimulus.what else { return None };
-        let parts = (0..known.scenario.calls.len()).map(|at| fate::of(known, at)).collect();
-        Some(Due { parts, together: false, whole: None })
+    fn expect(
+        &self,
+        known: &mut ClientConversation,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedOutcome>> {
+        let StimulusKind::Begun = stimulus.what else { return None };
+        let parts = (0..known.scenario.calls.len()).map(|at| outcomes::of(known, at)).collect();
+        Some(Expectation { parts, together: false, whole: None })
     }
 
-    fn read(&self, frame: &Frame<'_>) -> Reading<Noted> {
+    fn read(&self, frame: &Frame<'_>) -> Reading<CallResult> {
         if frame.bytes.iter().all(u8::is_ascii_whitespace) {
             return Reading::Blank;
         }
         let Err(error) = json::check(frame.bytes, &DecodeLimits::default()) else { return Reading::Blank };
         let got = format!("{error}: {}", String::from_utf8_lossy(frame.bytes));
         let expected = "only JSON-RPC messages";
-        Reading::Broken(Finding::new(MANNERS.protocol_only, "other_output", expected, got))
+        Reading::Broken(Finding::new(SESSION_CLAUSES.protocol_only, "other_output", expected, got))
     }
 
-    fn observe(&self, event: &Event) -> Vec<(String, Noted)> {
-        seen::results(event).0.into_iter().map(|noted| (noted.name.clone(), noted)).collect()
+    fn observe(&self, event: &Event) -> Vec<(String, CallResult)> {
+        observations::results(event).0.into_iter().map(|noted| (noted.name.clone(), noted)).collect()
     }
 
-    fn fit(&self, _: &Expected<Way>, way: &Way, came: &[&Noted]) -> Result<(), Misfit> {
+    fn fit(
+        &self,
+        _: &Expected<AllowedOutcome>,
+        way: &AllowedOutcome,
+        came: &[&CallResult],
+    ) -> Result<(), Misfit> {
         let (clause, reason, repair) = match came.first().map(|noted| way.misfit(noted)) {
             None => (Some(RESULTS), "no_result_line", Repair::Do),
             Some(None) => return Ok(()),
@@ -76,15 +86,15 @@ impl Face for Client {
         Err(Misfit { rank: u8::from(reason == "wrong_outcome"), clause, reason, repair })
     }
 
-    fn is_canary(&self, _: &Asked<Self>, part: &Expected<Way>) -> bool {
-        part.subject == Subject::Thing(CANARY.to_owned())
+    fn is_canary(&self, _: &PlacedExpectation<Self>, part: &Expected<AllowedOutcome>) -> bool {
+        part.subject == Subject::Entity(CANARY.to_owned())
     }
 
-    fn phrase(&self, _: &Expected<Way>, way: &Way) -> String {
+    fn phrase(&self, _: &Expected<AllowedOutcome>, way: &AllowedOutcome) -> String {
         way.phrase()
     }
 
-    fn text(&self, noted: &Noted) -> String {
+    fn text(&self, noted: &CallResult) -> String {
         noted.phrase()
     }
 

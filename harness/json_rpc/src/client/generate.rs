@@ -2,7 +2,7 @@
 
 use super::scenario::Call;
 use super::scene::{Scene, usual_result};
-use super::script::{Deed, error, result};
+use super::script::{Reaction, error, result};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::plan::{Chunking, Plan};
 use peerproof_engine::data::rng::Rng;
@@ -75,8 +75,9 @@ pub fn fill(scene: &mut Scene, facts: &Facts, rng: &mut Rng) {
 /// Adds one call and the server's reaction.
 fn one(scene: &mut Scene, call: Call, retries: bool, rng: &mut Rng) {
     let name = call.name.clone();
-    let mut deeds: Vec<Deed> = (0..rng.below(3)).map(|_| Deed::line(NOISE[rng.index(NOISE.len())])).collect();
-    let later = |deed: Deed, rng: &mut Rng| deed.in_ms(if rng.chance(1, 2) { rng.below(60) } else { 0 });
+    let mut deeds: Vec<Reaction> =
+        (0..rng.below(3)).map(|_| Reaction::line(NOISE[rng.index(NOISE.len())])).collect();
+    let later = |deed: Reaction, rng: &mut Rng| deed.in_ms(if rng.chance(1, 2) { rng.below(60) } else { 0 });
     match rng.below(7) {
         0 => {
             scene.call(Call { notify: true, ..call });
@@ -85,23 +86,23 @@ fn one(scene: &mut Scene, call: Call, retries: bool, rng: &mut Rng) {
             scene.call(Call { timeout_ms: 150, ..call }).on(&name, deeds);
         }
         2 => {
-            deeds.push(later(Deed::line(&error(rng.pick::<&str>(&FINAL))), rng));
+            deeds.push(later(Reaction::line(&error(rng.pick::<&str>(&FINAL))), rng));
             scene.call(Call { retry: Some((3, 10)), ..call }).on(&name, deeds);
         }
         3 if retries => {
             let object = *rng.pick(&TRANSIENT);
             let attempts = rng.range(2..=4);
             scene.call(Call { retry: Some((4, 10)), ..call });
-            scene.on_attempt(&name, u32::try_from(attempts).unwrap_or(2), [Deed::line(&result("1"))]);
-            deeds.push(Deed::line(&error(object)));
+            scene.on_attempt(&name, u32::try_from(attempts).unwrap_or(2), [Reaction::line(&result("1"))]);
+            deeds.push(Reaction::line(&error(object)));
             scene.on(&name, deeds);
         }
         4 => {
-            deeds.push(later(Deed::line("{\"jsonrpc\":\"2.0\",\"id\":$id}"), rng));
+            deeds.push(later(Reaction::line("{\"jsonrpc\":\"2.0\",\"id\":$id}"), rng));
             scene.call(call).on(&name, deeds);
         }
         5 => {
-            let line = Deed::line(&result(&usual_result(&name)));
+            let line = Reaction::line(&result(&usual_result(&name)));
             deeds.push(line.clone().cut(if rng.chance(1, 2) {
                 Chunking::Dribble
             } else {
@@ -112,7 +113,7 @@ fn one(scene: &mut Scene, call: Call, retries: bool, rng: &mut Rng) {
             scene.call(call).on(&name, deeds);
         }
         _ => {
-            deeds.push(later(Deed::line(&result(rng.pick::<&str>(&VALUES))), rng));
+            deeds.push(later(Reaction::line(&result(rng.pick::<&str>(&VALUES))), rng));
             scene.call(call).on(&name, deeds);
         }
     }

@@ -5,17 +5,18 @@ mod retries;
 mod signatures;
 mod wire;
 
-use super::known::{Client, Known};
-use super::seen::{self, Noted};
-use super::way::Way;
-use peerproof_engine::contract::face::{Expected, Heard, Trace};
+use super::allowed_outcome::AllowedOutcome;
+use super::client_conversation::{Client, ClientConversation};
+use super::observations::{self, CallResult};
+use peerproof_engine::contract::face::{Expected, SessionTrace, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::transcript::Transcript;
 
 /// Judges the conversation of one client.
-pub fn judge(trace: &Trace<'_, Client>, heard: &Heard<'_, Client>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Client>, heard: &SessionTrace<'_, Client>) -> Vec<Finding> {
     let of_session = trace.asked.iter().filter(|asked| asked.session == heard.session);
-    let (noted, faults): (Vec<_>, Vec<_>) = trace.transcript.of(heard.session).map(seen::results).unzip();
+    let (noted, faults): (Vec<_>, Vec<_>) =
+        trace.transcript.of(heard.session).map(observations::results).unzip();
     let noted = noted.concat();
     let mut session = Session {
         transcript: trace.transcript,
@@ -35,11 +36,11 @@ pub fn judge(trace: &Trace<'_, Client>, heard: &Heard<'_, Client>) -> Vec<Findin
 /// One client under judgement.
 struct Session<'a> {
     transcript: &'a Transcript,
-    known: &'a Known,
+    known: &'a ClientConversation,
     /// Allowed ends of each call.
-    parts: Vec<&'a Expected<Way>>,
+    parts: Vec<&'a Expected<AllowedOutcome>>,
     /// Results that the client wrote.
-    noted: Vec<Noted>,
+    noted: Vec<CallResult>,
     found: Vec<Finding>,
 }
 

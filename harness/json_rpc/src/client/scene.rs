@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::known::{Known, LATE_MS};
+use super::client_conversation::{ClientConversation, LATE_MS};
 use super::scenario::{Call, Scenario};
-use super::script::{Deed, On, Rule, Script};
-use super::{CANARY, COMMAND, RESULTS, SCENARIO, fate};
+use super::script::{Reaction, Rule, Script, Trigger};
+use super::{CANARY, COMMAND, RESULTS, SCENARIO, outcomes};
 use peerproof_engine::contract::face::Aim;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
@@ -45,8 +45,8 @@ impl Scene {
     }
 
     /// Adds a rule: the server's reaction to each request of this call.
-    pub fn on(&mut self, name: &str, deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
-        self.rule(On::Call { name: name.to_owned(), attempt: None }, deeds)
+    pub fn on(&mut self, name: &str, deeds: impl IntoIterator<Item = Reaction>) -> &mut Self {
+        self.rule(Trigger::Call { name: name.to_owned(), attempt: None }, deeds)
     }
 
     /// Adds a rule: the server's reaction to one attempt of this call.
@@ -54,13 +54,13 @@ impl Scene {
         &mut self,
         name: &str,
         attempt: u32,
-        deeds: impl IntoIterator<Item = Deed>,
+        deeds: impl IntoIterator<Item = Reaction>,
     ) -> &mut Self {
-        self.rule(On::Call { name: name.to_owned(), attempt: Some(attempt) }, deeds)
+        self.rule(Trigger::Call { name: name.to_owned(), attempt: Some(attempt) }, deeds)
     }
 
     /// Adds a rule for any trigger.
-    pub fn rule(&mut self, on: On, deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
+    pub fn rule(&mut self, on: Trigger, deeds: impl IntoIterator<Item = Reaction>) -> &mut Self {
         self.script.rules.push(Rule { on, deeds: deeds.into_iter().collect() });
         self
     }
@@ -79,8 +79,10 @@ impl Scene {
             self.call(canary);
         }
         let (scenario, script) = (self.scenario.clone(), self.script.clone());
-        let known = Known { scenario, script, late_ms: LATE_MS, ..Known::default() };
-        let waits = |at: &usize| fate::of(&known, *at).ways().any(|(_, way)| way.outcome == "timeout");
+        let known =
+            ClientConversation { scenario, script, late_ms: LATE_MS, ..ClientConversation::default() };
+        let waits =
+            |at: &usize| outcomes::of(&known, *at).allowed_answers().any(|(_, way)| way.outcome == "timeout");
         // Clients may also make calls one after another.
         let calls = &self.scenario.calls;
         let waiting: u64 = (0..calls.len()).filter(waits).map(|at| calls[at].timeout_ms).sum();

@@ -18,15 +18,15 @@ pub struct Script {
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Trigger.
-    pub on: On,
+    pub on: Trigger,
     /// Reactions, in order.
-    pub deeds: Vec<Deed>,
+    pub deeds: Vec<Reaction>,
 }
 
 /// Trigger of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum On {
+pub enum Trigger {
     /// The client was started.
     Start,
     /// A request or notification of this call came.
@@ -44,18 +44,18 @@ pub enum On {
 /// One reaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Deed {
+pub struct Reaction {
     /// Delay after the trigger, ms.
     #[serde(default)]
     pub after_ms: u64,
     /// Action.
-    pub what: What,
+    pub what: ReactionAction,
 }
 
 /// Action of a reaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum ReactionAction {
     /// Writes a payload. Its variables are JSON texts: `id` is the id of the triggering request;
     /// `id-of-the-other-type` is that id as text if it is an integer, and as a number if it is the text of one;
     /// `id-near-N` is the `N`th near miss of that id; `id:REF` is the last id of that call; `id:REF:N` is the id of
@@ -76,29 +76,29 @@ pub enum What {
 impl Script {
     /// True if the server goes away at some time, in either way.
     pub fn goes_away(&self) -> bool {
-        self.dies() || self.deeds().any(|deed| deed.what == What::HangUp)
+        self.dies() || self.deeds().any(|deed| deed.what == ReactionAction::HangUp)
     }
 
     /// True if the server goes away and messages of the client may be lost.
     pub fn dies(&self) -> bool {
-        self.deeds().any(|deed| deed.what == What::Die)
+        self.deeds().any(|deed| deed.what == ReactionAction::Die)
     }
 
     /// Refs of the calls that are answered together with this one.
     pub fn answered_with(&self, call: &str) -> Vec<String> {
         let together = self.rules.iter().filter_map(|rule| match &rule.on {
-            On::All(names) if names.iter().any(|name| name == call) => Some(names.clone()),
+            Trigger::All(names) if names.iter().any(|name| name == call) => Some(names.clone()),
             _ => None,
         });
         together.flatten().collect()
     }
 
-    fn deeds(&self) -> impl Iterator<Item = &Deed> {
+    fn deeds(&self) -> impl Iterator<Item = &Reaction> {
         self.rules.iter().flat_map(|rule| &rule.deeds)
     }
 }
 
-impl Deed {
+impl Reaction {
     /// Writes a line at once: text in which `$id`, `$id:REF` and `$id:REF:N`, each followed by a blank, a comma or a
     /// brace, stand for ids.
     pub fn line(text: &str) -> Self {
@@ -107,17 +107,17 @@ impl Deed {
 
     /// Writes bytes at once.
     pub fn write(payload: Payload) -> Self {
-        Self { after_ms: 0, what: What::Write { payload, chunking: Chunking::Whole } }
+        Self { after_ms: 0, what: ReactionAction::Write { payload, chunking: Chunking::Whole } }
     }
 
     /// Closes the client's input.
     pub fn hang_up() -> Self {
-        Self { after_ms: 0, what: What::HangUp }
+        Self { after_ms: 0, what: ReactionAction::HangUp }
     }
 
     /// Goes away as a process that ends does.
     pub fn die() -> Self {
-        Self { after_ms: 0, what: What::Die }
+        Self { after_ms: 0, what: ReactionAction::Die }
     }
 
     /// Delays the reaction.
@@ -130,7 +130,7 @@ impl Deed {
     /// Writes the payload in chunks.
     #[must_use]
     pub fn cut(mut self, cut: Chunking) -> Self {
-        if let What::Write { chunking, .. } = &mut self.what {
+        if let ReactionAction::Write { chunking, .. } = &mut self.what {
             *chunking = cut;
         }
         self

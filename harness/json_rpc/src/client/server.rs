@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::scenario::Scenario;
-use super::script::{On, Script, What};
-use peerproof_engine::contract::counterpart::{Agenda, Counterpart, Doing};
+use super::script::{ReactionAction, Script, Trigger};
+use peerproof_engine::contract::counterpart::{Agenda, Counterpart, CounterpartAction};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::near_miss::{NEAR_IDS_MAX, near_ids, of_the_other_type};
 use peerproof_engine::data::payload::{Payload, Vars};
@@ -24,7 +24,7 @@ pub struct Server {
 }
 
 /// A request or notification of a known call.
-struct Seen {
+struct KnownRequest {
     call: usize,
     id: Option<Json>,
 }
@@ -57,11 +57,11 @@ impl Server {
         for deed in self.script.rules[at].deeds.clone() {
             let due_us = now_us.saturating_add(deed.after_ms.saturating_mul(1_000));
             match deed.what {
-                What::HangUp => self.agenda.add(due_us, Doing::HangUp),
-                What::Die => self.agenda.add(due_us, Doing::Die),
-                What::Write { payload, chunking } => {
+                ReactionAction::HangUp => self.agenda.add(due_us, CounterpartAction::HangUp),
+                ReactionAction::Die => self.agenda.add(due_us, CounterpartAction::Die),
+                ReactionAction::Write { payload, chunking } => {
                     if let Ok(payload) = payload.filled(&self.vars) {
-                        self.agenda.add(due_us, Doing::Write { payload, chunking });
+                        self.agenda.add(due_us, CounterpartAction::Write { payload, chunking });
                     }
                 }
             }
@@ -70,12 +70,12 @@ impl Server {
 
     /// Index of the rule for this attempt of a call.
     fn rule_for(&self, call: &str, attempt: u32) -> Option<usize> {
-        let fits = |on: &On, wanted: Option<u32>| matches!(on, On::Call { name, attempt } if name == call && *attempt == wanted);
+        let fits = |on: &Trigger, wanted: Option<u32>| matches!(on, Trigger::Call { name, attempt } if name == call && *attempt == wanted);
         let find = |wanted| self.script.rules.iter().position(|rule| fits(&rule.on, wanted));
         find(Some(attempt)).or_else(|| find(None))
     }
 
-    fn note(&mut self, message: &Json) -> Option<Seen> {
+    fn note(&mut self, message: &Json) -> Option<KnownRequest> {
         let method = message.get("method")?.as_str()?;
         let call = self.scenario.calls.iter().position(|call| call.method == method)?;
         let id = message.get("id").cloned();
@@ -85,11 +85,11 @@ impl Server {
             self.vars.insert(format!("id:{name}"), id.to_text());
             self.vars.insert(format!("id:{name}:{}", self.attempts[call]), id.to_text());
         }
-        Some(Seen { call, id })
+        Some(KnownRequest { call, id })
     }
 
     /// The usual answer to a request without a rule. `None` for a notification.
-    fn usual(&self, seen: &Seen) -> Option<String> {
+    fn usual(&self, seen: &KnownRequest) -> Option<String> {
         let id = seen.id.as_ref()?.to_text();
         let name = Json::from(self.scenario.calls[seen.call].name.as_str()).to_text();
         Some(format!("{{\"jsonrpc\":\"2.0\",\"result\":{{\"answer\":{name}}},\"id\":{id}}}"))
@@ -104,7 +104,7 @@ impl Counterpart for Server {
             Some(messages) => messages.to_vec(),
             None => vec![decoded.value],
         };
-        let seen: Vec<Seen> = messages.iter().filter_map(|message| self.note(message)).collect();
+        let seen: Vec<KnownRequest> = messages.iter().filter_map(|message| self.note(message)).collect();
         let mut usual = Vec::new();
         for seen in &seen {
             let name = self.scenario.calls[seen.call].name.clone();
@@ -115,7 +115,7 @@ impl Counterpart for Server {
             }
         }
         for at in 0..self.script.rules.len() {
-            let On::All(names) = &self.script.rules[at].on else { continue };
+            let Trigger::All(names) = &self.script.rules[at].on else { continue };
             let came = |name: &String| {
                 let call = self.scenario.calls.iter().position(|call| call.name == *name);
                 call.is_some_and(|call| self.attempts[call] > 0)
@@ -127,14 +127,17 @@ impl Counterpart for Server {
         if !usual.is_empty() {
             let text =
                 if is_batch { format!("[{}]\n", usual.join(",")) } else { format!("{}\n", usual.join("\n")) };
-            self.agenda.add(now_us, Doing::Write { payload: Payload::text(text), chunking: Chunking::Whole });
+            self.agenda.add(
+                now_us,
+                CounterpartAction::Write { payload: Payload::text(text), chunking: Chunking::Whole },
+            );
         }
     }
 
-    fn next(&mut self, now_us: u64) -> Option<Doing> {
+    fn next(&mut self, now_us: u64) -> Option<CounterpartAction> {
         if !std::mem::replace(&mut self.begun, true) {
             for at in 0..self.script.rules.len() {
-                if self.script.rules[at].on == On::Start {
+                if self.script.rules[at].on == Trigger::Start {
                     self.apply(at, None, now_us);
                 }
             }

@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 
 use super::SCENARIO;
 use super::scenario::Scenario;
-use super::script::{Deed, On, Script, What};
+use super::script::{Reaction, ReactionAction, Script, Trigger};
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::pieces::without_pieces;
 use peerproof_engine::data::plan::{Act, Chunking, Fixture, Plan};
@@ -74,22 +74,22 @@ impl Parts {
             call.after.retain(|name| !is_gone(name));
         }
         for rule in &mut parts.script.rules {
-            if let On::All(names) = &mut rule.on {
+            if let Trigger::All(names) = &mut rule.on {
                 names.retain(|name| !is_gone(name));
             }
             // The id of a call that is not made has no value.
             rule.deeds.retain(|deed| match &deed.what {
-                What::Write { payload, .. } => payload
+                ReactionAction::Write { payload, .. } => payload
                     .variables()
                     .filter_map(|name| name.strip_prefix("id:"))
                     .all(|name| !is_gone(name.split(':').next().unwrap_or(name))),
-                What::HangUp | What::Die => true,
+                ReactionAction::HangUp | ReactionAction::Die => true,
             });
         }
         parts.script.rules.retain(|rule| match &rule.on {
-            On::Call { name, .. } => !is_gone(name),
-            On::All(names) => !names.is_empty(),
-            On::Start => true,
+            Trigger::Call { name, .. } => !is_gone(name),
+            Trigger::All(names) => !names.is_empty(),
+            Trigger::Start => true,
         });
         parts
     }
@@ -134,13 +134,13 @@ impl Parts {
     fn with_simpler_deeds(&self, all: &mut Vec<Self>) {
         for (at, rule) in self.script.rules.iter().enumerate() {
             for (number, deed) in rule.deeds.iter().enumerate() {
-                let with = |deed: Deed| self.changed(|parts| parts.script.rules[at].deeds[number] = deed);
+                let with = |deed: Reaction| self.changed(|parts| parts.script.rules[at].deeds[number] = deed);
                 if deed.after_ms > 0 {
-                    all.push(with(Deed { after_ms: 0, ..deed.clone() }));
+                    all.push(with(Reaction { after_ms: 0, ..deed.clone() }));
                 }
-                let What::Write { payload, chunking } = &deed.what else { continue };
-                let write = |payload: Payload, chunking: Chunking| Deed {
-                    what: What::Write { payload, chunking },
+                let ReactionAction::Write { payload, chunking } = &deed.what else { continue };
+                let write = |payload: Payload, chunking: Chunking| Reaction {
+                    what: ReactionAction::Write { payload, chunking },
                     ..deed.clone()
                 };
                 if *chunking != Chunking::Whole {
@@ -168,9 +168,12 @@ mod tests {
     fn plan() -> Plan {
         let mut scene = Scene::about("RPC-CLIENT-09");
         scene.call(Call::new("a"));
-        scene.on("a", [Deed::line("noise"), Deed::line(&result("[1,{\"b\":2}]")).in_ms(5)]);
+        scene.on("a", [Reaction::line("noise"), Reaction::line(&result("[1,{\"b\":2}]")).in_ms(5)]);
         scene.call(Call::new("b").after("a"));
-        scene.on("b", [Deed::line(&error(r#"{"code":1,"message":"m"}"#)), Deed::line("{\"id\":$id:a}")]);
+        scene.on(
+            "b",
+            [Reaction::line(&error(r#"{"code":1,"message":"m"}"#)), Reaction::line("{\"id\":$id:a}")],
+        );
         scene.plan()
     }
 
@@ -200,7 +203,7 @@ mod tests {
         let found = simpler.iter().any(|parts| {
             let Some(rule) = parts.script.rules.first() else { return false };
             rule.deeds.iter().any(|deed| match &deed.what {
-                What::Write { payload, .. } => {
+                ReactionAction::Write { payload, .. } => {
                     payload.summary(200).contains("\"result\":[1]") && payload.variables().eq(["id"])
                 }
                 _ => false,

@@ -1,6 +1,6 @@
 //! Reports that a client may give of a stream for one of its requests.
 
-use super::way::Way;
+use super::allowed_outcome::AllowedOutcome;
 use peerproof_engine::data::json::Json;
 
 /// The stream of one request so far.
@@ -44,13 +44,13 @@ impl Stream {
     }
 
     /// Adds the allowed reports of the stream to `way`, the end of its request.
-    pub fn told(&self, way: Way) -> Vec<Way> {
+    pub fn told(&self, way: AllowedOutcome) -> Vec<AllowedOutcome> {
         let is_whole = self.ended && !self.broken;
         let stray = if is_whole { self.stray } else { 0 };
         let whole = (self.chunks..=self.chunks + stray)
-            .map(|chunks| Way { chunks: Some(chunks), stream_ok: Some(true), ..way.clone() })
+            .map(|chunks| AllowedOutcome { chunks: Some(chunks), stream_ok: Some(true), ..way.clone() })
             .filter(|_| is_whole);
-        let torn = Way { stream_ok: Some(false), ..way.clone() };
+        let torn = AllowedOutcome { stream_ok: Some(false), ..way.clone() };
         match self.has_begun() {
             false => vec![way],
             // A client may count messages after the end as damage, or ignore them.
@@ -77,7 +77,7 @@ mod tests {
                 format!("{{\"method\":\"stream_{method}\",\"params\":{{\"stream_id\":\"x\",{more}}}}}");
             stream.hears(&text.parse().unwrap(), &Json::from(7));
         }
-        let ways = stream.told(Way::of("result")).into_iter();
+        let ways = stream.told(AllowedOutcome::of("result")).into_iter();
         ways.map(|way| (way.chunks, way.stream_ok)).collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::face::{admit, judge};
 use super::scenario::{Call, Scenario};
 use super::scene::Scene;
-use super::script::{Deed, error, result};
+use super::script::{Reaction, error, result};
 use super::{RESULTS, server::Server};
 use peerproof_engine::contract::counterpart::Counterpart as _;
 use peerproof_engine::data::clause::Side;
@@ -14,7 +14,7 @@ use peerproof_engine::data::finding::Judgement;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Plan};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{Bytes, Event, EventKind, Exit, Transcript};
 
 impl Call {
     /// Sets the params (JSON text), or removes them.
@@ -69,10 +69,10 @@ fn transcript(plan: Plan, lines: &[(u64, &str)], exit: Exit) -> Transcript {
         let (sign, text) = line.split_once(' ').unwrap();
         let payload = format!("{text}\n");
         let kind = match sign {
-            "→" => Kind::Sent { step: 0, payload: Payload::text(payload) },
-            "⇥" => Kind::Sent { step: 0, payload: Payload::text(text) },
-            "⊣" => Kind::StdinClosed,
-            "←" => Kind::Received { bytes: Bytes(payload.into_bytes()) },
+            "→" => EventKind::Sent { step: 0, payload: Payload::text(payload) },
+            "⇥" => EventKind::Sent { step: 0, payload: Payload::text(text) },
+            "⊣" => EventKind::StdinClosed,
+            "←" => EventKind::Received { bytes: Bytes(payload.into_bytes()) },
             _ => {
                 results.push_str(&payload);
                 continue;
@@ -81,9 +81,9 @@ fn transcript(plan: Plan, lines: &[(u64, &str)], exit: Exit) -> Transcript {
         events.push(Event { at_us: at_ms * 1_000, session: 0, kind });
     }
     let at_us = events.last().map_or(0, |event| event.at_us);
-    events.push(Event { at_us, session: 0, kind: Kind::Exited { exit } });
+    events.push(Event { at_us, session: 0, kind: EventKind::Exited { exit } });
     let bytes = Bytes(results.into_bytes());
-    events.push(Event { at_us, session: 0, kind: Kind::FileHeld { file: RESULTS.to_owned(), bytes } });
+    events.push(Event { at_us, session: 0, kind: EventKind::FileHeld { file: RESULTS.to_owned(), bytes } });
     Transcript {
         boundary: "json_rpc".to_owned(),
         check: "test".to_owned(),
@@ -105,7 +105,7 @@ fn reasons(plan: Plan, lines: &[(u64, &str)]) -> Vec<String> {
 fn one_call() -> Plan {
     let mut scene = Scene::about("RPC-CLIENT-09");
     scene.without_canary().call(Call::new("a"));
-    scene.on("a", [Deed::line(&result("1"))]);
+    scene.on("a", [Reaction::line(&result("1"))]);
     scene.plan()
 }
 
@@ -152,7 +152,7 @@ fn a_retry_is_judged_by_its_answer_and_its_delay() {
         let object = r#"{"code":-32002,"message":"x","data":{"retry_after_ms":300}}"#;
         let mut scene = Scene::about("RPC-CLIENT-12");
         scene.without_canary().call(Call::new("a").retry(2, 100));
-        scene.on_attempt("a", 1, [Deed::line(&error(object))]).on("a", [Deed::line(&result("1"))]);
+        scene.on_attempt("a", 1, [Reaction::line(&error(object))]).on("a", [Reaction::line(&result("1"))]);
         scene.plan()
     };
     let told = |refusal: &str, delay_ms: u64| {
@@ -180,7 +180,10 @@ fn a_retry_is_judged_by_its_answer_and_its_delay() {
 fn the_server_does_what_its_script_says() {
     let mut scene = Scene::about("RPC-CLIENT-09");
     scene.call(Call::new("a")).call(Call::new("b").batch("x")).call(Call::new("c").batch("x"));
-    scene.on("c", [Deed::line("second $id,$id:b").in_ms(5), Deed::line("first"), Deed::line("$id:none")]);
+    scene.on(
+        "c",
+        [Reaction::line("second $id,$id:b").in_ms(5), Reaction::line("first"), Reaction::line("$id:none")],
+    );
     let plan = scene.plan();
     let Act::Play { script, .. } = &plan.steps[0].act else { panic!("no script") };
     let script = serde_json::from_value(script.clone()).unwrap();
@@ -245,7 +248,7 @@ fn what_a_call_comes_after_may_be_over_unseen() {
         let mut scene = Scene::about("RPC-CLIENT-07");
         scene.without_canary().call(Call::new("a").timeout_ms(400));
         scene.call(Call::new("b").after("a"));
-        scene.on("a", []).on("b", [Deed::line(&result("1"))]).plan()
+        scene.on("a", []).on("b", [Reaction::line(&result("1"))]).plan()
     };
     let b = ASKED.replace("\"id\":7", "\"id\":8").replace("call.a", "call.b").replace(":\"a\"", ":\"b\"");
     let noted = |attempts: u64| {
@@ -334,7 +337,7 @@ fn a_client_that_is_slow_at_everything_keeps_its_delays() {
         let mut scene = Scene::about("RPC-CLIENT-14");
         scene.without_canary();
         scene.call(Call::new("a").retry(2, 1_000));
-        scene.on_attempt("a", 1, [Deed::line(&error(object))]).on("a", [Deed::line(&result("1"))]);
+        scene.on_attempt("a", 1, [Reaction::line(&error(object))]).on("a", [Reaction::line(&result("1"))]);
         scene.call(Call::new("b").after("a"));
         scene.plan()
     };
@@ -428,7 +431,7 @@ fn an_attempt_that_was_not_made_is_judged_by_what_the_script_would_have_said() {
     assert_eq!(ended(late.clone(), &[(100, UNAVAILABLE)], "timeout", 110), [""; 0]);
     assert_eq!(ended(late, &[(100, UNAVAILABLE)], "timeout", 50), ["RPC-CLIENT-12 too_early"]);
     let mut scene = Scene::about("RPC-CLIENT-19");
-    scene.without_canary().call(Call::new("a")).on("a", [Deed::line(&result("1")).in_ms(100)]);
+    scene.without_canary().call(Call::new("a")).on("a", [Reaction::line(&result("1")).in_ms(100)]);
     let of = |outcome: &str| reasons(scene.clone().plan(), &[(0, ASKED), (20, &noted("a", outcome, 20))]);
     assert_eq!(of("result 2"), ["wrong_value"], "nor is it known what it was told");
     assert_eq!(of("invalid"), ["wrong_outcome"]);
@@ -454,7 +457,7 @@ fn when_the_server_is_gone_what_waits_and_what_has_not_begun_is_disconnected() {
     let found = |says: &[(u64, &str)], first: &str, second: &str| {
         let mut scene = Scene::about("RPC-CLIENT-20");
         scene.without_canary().call(Call::new("a")).call(Call::new("b").after("a"));
-        scene.on("a", [Deed::hang_up()]);
+        scene.on("a", [Reaction::hang_up()]);
         let unsent = noted("b", second, 30).replace("\"attempts\":1", "\"attempts\":0");
         let (asked, noted) = (asked("a", 7), noted("a", first, 30));
         let mut lines = vec![(0, asked.as_str())];
@@ -564,7 +567,7 @@ fn what_is_larger_than_a_message_may_be_is_not_sent() {
 fn of_one_id_for_two_calls_the_script_says_whose_answer_is_whose() {
     let mut scene = Scene::about("RPC-CLIENT-05");
     scene.without_canary().call(Call::new("a")).call(Call::new("b"));
-    scene.on("a", [Deed::line(&result("1"))]).on("b", [Deed::line(&result("2"))]);
+    scene.on("a", [Reaction::line(&result("1"))]).on("b", [Reaction::line(&result("2"))]);
     let (second, answer) = (asked("b", 7), ANSWER.replace(":1", ":2"));
     let found = |first: &str, last: &str| {
         let (first, last) = (noted("a", first, 9), noted("b", last, 9));
@@ -610,25 +613,28 @@ fn a_plan_that_is_not_wholly_understood_is_refused() {
 
 #[test]
 fn a_conversation_lasts_as_long_as_the_calls_that_nobody_answers() {
-    let life_ms = |deeds: Vec<Deed>| {
+    let life_ms = |deeds: Vec<Reaction>| {
         let mut scene = Scene::about("RPC-CLIENT-11");
         scene.call(Call::new("a").timeout_ms(400)).on("a", deeds);
         let Act::Play { life_ms, .. } = scene.plan().steps[0].act else { panic!("no play") };
         life_ms
     };
-    let half = |text: &str| Deed::write(Payload::text(text));
+    let half = |text: &str| Reaction::write(Payload::text(text));
     assert_eq!(life_ms(vec![]), 2_400);
-    assert_eq!(life_ms(vec![Deed::line(&result("1")).in_ms(100)]), 2_000);
-    assert_eq!(life_ms(vec![Deed::line(&result("1")).in_ms(900)]), 2_400);
-    assert_eq!(life_ms(vec![Deed::hang_up()]), 2_000);
-    assert_eq!(life_ms(vec![half("noi"), half("se\n").in_ms(9), Deed::line(&result("1")).in_ms(9)]), 2_000);
+    assert_eq!(life_ms(vec![Reaction::line(&result("1")).in_ms(100)]), 2_000);
+    assert_eq!(life_ms(vec![Reaction::line(&result("1")).in_ms(900)]), 2_400);
+    assert_eq!(life_ms(vec![Reaction::hang_up()]), 2_000);
+    assert_eq!(
+        life_ms(vec![half("noi"), half("se\n").in_ms(9), Reaction::line(&result("1")).in_ms(9)]),
+        2_000
+    );
 }
 
 #[test]
 fn a_server_that_is_gone_says_nothing_more() {
     let mut scene = Scene::about("RPC-CLIENT-20");
     scene.call(Call::new("a"));
-    scene.on("a", [Deed::line("first"), Deed::hang_up(), Deed::line("last")]);
+    scene.on("a", [Reaction::line("first"), Reaction::hang_up(), Reaction::line("last")]);
     let plan = scene.plan();
     let Act::Play { script, .. } = &plan.steps[0].act else { panic!("no script") };
     let script = serde_json::from_value(script.clone()).unwrap();

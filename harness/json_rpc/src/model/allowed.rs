@@ -3,7 +3,7 @@
 use peerproof_engine::contract::face::{self, Expected, Subject};
 use peerproof_engine::data::json::Json;
 
-use super::value::{Same, same};
+use super::value::{Equality, same};
 use super::{ErrorRule, Shape, Work};
 
 /// Error codes of a reply.
@@ -62,9 +62,9 @@ impl Demand {
     fn holds(&self, result: &Json) -> bool {
         match self {
             Self::Any => true,
-            Self::Equals(wanted) => same(wanted, result) == Same::Exactly,
-            Self::OneOf(wanted) => wanted.iter().any(|wanted| same(wanted, result) == Same::Exactly),
-            Self::Rounds(wanted) => same(wanted, result) != Same::No,
+            Self::Equals(wanted) => same(wanted, result) == Equality::Exactly,
+            Self::OneOf(wanted) => wanted.iter().any(|wanted| same(wanted, result) == Equality::Exactly),
+            Self::Rounds(wanted) => same(wanted, result) != Equality::No,
             Self::Count(low, high) => result
                 .get("count")
                 .and_then(Json::as_u64)
@@ -93,7 +93,7 @@ impl Demand {
 
 /// Kinds of answers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What {
+pub enum AnswerKind {
     /// A success.
     Result(Demand),
     /// An error.
@@ -104,9 +104,9 @@ pub enum What {
 
 /// One allowed answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
+pub struct AllowedAnswer {
     /// Kind of the answer.
-    pub what: What,
+    pub what: AnswerKind,
     /// Its id.
     pub id: IdRule,
 }
@@ -123,14 +123,14 @@ pub struct Sealed {
 }
 
 /// Allowed outcomes of one request, or of one invalid message.
-pub type Unit = Expected<Way, More>;
+pub type RequestPart = Expected<AllowedAnswer, RequestNotes>;
 
 /// One allowed outcome.
-pub type Allowed = face::Allowed<Way>;
+pub type Allowed = face::Allowed<AllowedAnswer>;
 
 /// Further notes of the model about a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct More {
+pub struct RequestNotes {
     /// Id of the request, if a reply can carry it.
     pub id: Option<Json>,
     /// Minimum and maximum number of runs of the counting method.
@@ -152,10 +152,10 @@ pub struct More {
 }
 
 /// A request with this id. Any other answer breaks `clause`.
-pub fn unit(id: Option<Json>, clause: &'static str, allowed: Vec<Allowed>) -> Unit {
+pub fn unit(id: Option<Json>, clause: &'static str, allowed: Vec<Allowed>) -> RequestPart {
     let subject = Subject::Key(id.as_ref().and_then(key));
-    let extra = More { id, ..More::default() };
-    Unit { clause, subject, allowed, choice: None, effects: Vec::new(), extra }
+    let extra = RequestNotes { id, ..RequestNotes::default() };
+    RequestPart { clause, subject, allowed, choice: None, effects: Vec::new(), extra }
 }
 
 /// Key of an id: strings as they are, numbers by value.
@@ -172,22 +172,22 @@ pub fn key(id: &Json) -> Option<String> {
 
 /// A result with the id of the request.
 pub fn result(demand: Demand) -> Allowed {
-    way(What::Result(demand), IdRule::Own)
+    way(AnswerKind::Result(demand), IdRule::Own)
 }
 
 /// An error with one of these codes.
 pub fn error(codes: &'static [i64], id: IdRule) -> Allowed {
-    way(What::Error(Codes::Of(codes)), id)
+    way(AnswerKind::Error(Codes::Of(codes)), id)
 }
 
 /// Any reply.
 pub fn reply(id: IdRule) -> Allowed {
-    way(What::Reply, id)
+    way(AnswerKind::Reply, id)
 }
 
 /// An answer of this kind.
-pub fn way(what: What, id: IdRule) -> Allowed {
-    Allowed::answer(Way { what, id })
+pub fn way(what: AnswerKind, id: IdRule) -> Allowed {
+    Allowed::answer(AllowedAnswer { what, id })
 }
 
 /// Difference between a reply and an allowed answer, smallest first.
@@ -228,29 +228,29 @@ impl Misfit {
     }
 }
 
-impl Way {
+impl AllowedAnswer {
     /// Difference between a response object and this answer; `own` is the id of the request.
     pub fn misfit(&self, own: Option<&Json>, response: &Json) -> Option<Misfit> {
         let code = response.pointer("/error/code").and_then(Json::as_i64);
         let error =
             response.get("error").is_some_and(|error| !error.is_null() || response.get("result").is_none());
         match &self.what {
-            What::Reply => {}
-            What::Result(_) if error => return Some(Misfit::Refused),
-            What::Result(demand) => {
+            AnswerKind::Reply => {}
+            AnswerKind::Result(_) if error => return Some(Misfit::Refused),
+            AnswerKind::Result(demand) => {
                 if !demand.holds(response.get("result").unwrap_or(&Json::Null)) {
                     return Some(Misfit::WrongResult);
                 }
             }
-            What::Error(_) if !error => return Some(Misfit::Accepted),
-            What::Error(codes) => {
+            AnswerKind::Error(_) if !error => return Some(Misfit::Accepted),
+            AnswerKind::Error(codes) => {
                 if !code.is_some_and(|code| codes.has(code)) {
                     return Some(Misfit::WrongCode);
                 }
             }
         }
         let id = response.get("id");
-        let is_own = || own.is_some_and(|own| id.is_some_and(|id| same(own, id) != Same::No));
+        let is_own = || own.is_some_and(|own| id.is_some_and(|id| same(own, id) != Equality::No));
         let is_null = || id.is_some_and(Json::is_null);
         let fits = match self.id {
             IdRule::Own => is_own(),
@@ -266,13 +266,13 @@ impl Way {
     /// Describes the expectation in one phrase.
     pub fn phrase(&self, own: Option<&Json>) -> String {
         let mut text = match &self.what {
-            What::Reply => "a reply".to_owned(),
-            What::Result(demand) => demand.phrase(),
-            What::Error(Codes::Of(codes)) => {
+            AnswerKind::Reply => "a reply".to_owned(),
+            AnswerKind::Result(demand) => demand.phrase(),
+            AnswerKind::Error(Codes::Of(codes)) => {
                 let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
                 format!("error {}", codes.join(" or "))
             }
-            What::Error(Codes::But(_)) => "an error of the method".to_owned(),
+            AnswerKind::Error(Codes::But(_)) => "an error of the method".to_owned(),
         };
         let own = own.map_or_else(
             || "null".to_owned(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::signature::{DEPTH_MAX, Signable, mac, signable, signature};
 use super::allowed::{self, Sealed};
 use super::value::has_noncharacters;
-use super::{Allowed, Codes, IdRule, Unit, What, code, rate};
+use super::{Allowed, AnswerKind, Codes, IdRule, RequestPart, code, rate};
 use peerproof_engine::contract::face::Outcome;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::{Finding, Repair};
@@ -117,7 +117,7 @@ impl Gate {
 
     /// Allowed replies to a message that cannot be signed, if messages must be signed. `facts` are those of its
     /// text.
-    pub fn unsignable(&mut self, message: &Json, facts: &json::Facts) -> Option<Unit> {
+    pub fn unsignable(&mut self, message: &Json, facts: &json::TextProperties) -> Option<RequestPart> {
         self.key.as_ref()?;
         let is_open = facts.depth > DEPTH_MAX || has_noncharacters(message);
         let numbers = if is_open { Signable::Open } else { signable(message) };
@@ -148,7 +148,7 @@ impl Gate {
 
     /// Adds the effects of the signature and of the rate limit to the allowed replies. Servers check both after the
     /// shape of a message and before its method.
-    pub fn apply(&mut self, message: &Json, unit: &mut Unit) {
+    pub fn apply(&mut self, message: &Json, unit: &mut RequestPart) {
         let id = if unit.extra.id.is_some() { IdRule::Own } else { IdRule::Null };
         if let Some(key) = self.key.clone() {
             let verdict = self.verdict(message, &key);
@@ -249,7 +249,7 @@ impl Gate {
 }
 
 /// Applies the verdict about a signature to the allowed replies.
-fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
+fn signed(message: &Json, unit: &mut RequestPart, verdict: Verdict, id: IdRule) {
     let unauthorized = allowed::error(&[UNAUTHORIZED], id);
     let is_notification = message.get("id").is_none();
     match verdict {
@@ -267,7 +267,7 @@ fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
             let of_shape = |allowed: &Allowed| match &allowed.outcome {
                 Outcome::Silence => true,
                 Outcome::Answer(way) => {
-                    matches!(way.what, What::Error(Codes::Of(codes)) if codes.contains(&code::REQUEST))
+                    matches!(way.what, AnswerKind::Error(Codes::Of(codes)) if codes.contains(&code::REQUEST))
                 }
             };
             unit.allowed.retain(of_shape);

@@ -7,31 +7,31 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::bufread::GzDecoder;
 
 use super::allowed;
-use super::{Allowed, IdRule, LINE_BYTES_MAX, Unit, code};
-use peerproof_engine::data::json::{Facts, Json};
+use super::{Allowed, IdRule, LINE_BYTES_MAX, RequestPart, code};
+use peerproof_engine::data::json::{Json, TextProperties};
 
-fn refused(clause: &'static str, codes: &'static [i64]) -> Unit {
+fn refused(clause: &'static str, codes: &'static [i64]) -> RequestPart {
     allowed::unit(None, clause, vec![allowed::error(codes, IdRule::Any)])
 }
 
 /// Allowed replies to a corrupt or incomplete gzip stream.
-pub fn corrupt() -> Unit {
+pub fn corrupt() -> RequestPart {
     refused("RPC-GZIP-03", &[code::PARSE])
 }
 
 /// Allowed replies to a message that inflates beyond the size limit.
-pub fn too_large() -> Unit {
+pub fn too_large() -> RequestPart {
     refused("RPC-GZIP-02", &[code::REQUEST])
 }
 
 /// Allowed replies to a compressed message about which the contract is silent.
-pub fn unspoken() -> Unit {
+pub fn unspoken() -> RequestPart {
     allowed::unit(None, "RPC-GZIP-03", vec![allowed::reply(IdRule::Any), Allowed::silence()])
 }
 
 /// Content of a line that is a wrapper: an object with `encoding` and without `method`. The error holds the allowed
 /// replies to a wrapper that cannot be unwrapped.
-pub fn unwrapped(message: &Json, facts: &Facts) -> Option<Result<Vec<u8>, Unit>> {
+pub fn unwrapped(message: &Json, facts: &TextProperties) -> Option<Result<Vec<u8>, RequestPart>> {
     if message.get("method").is_some() || !matches!(message, Json::Object(_)) {
         return None;
     }

@@ -4,7 +4,8 @@ use super::super::role::Role;
 use super::allowed;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
 use super::{
-    Allowed, Codes, Demand, ErrorRule, IdRule, NOT_FROM_METHODS_OF_THE_PROFILE, Pins, Unit, What, code, work,
+    Allowed, AnswerKind, Codes, Demand, ErrorRule, IdRule, NOT_FROM_METHODS_OF_THE_PROFILE, Pins,
+    RequestPart, code, work,
 };
 use peerproof_engine::data::json::Json;
 
@@ -25,7 +26,12 @@ const RAISED: ErrorRule = ErrorRule {
 };
 
 /// Allowed replies to a call of a role's method. `params` are absent, an array or an object.
-pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Json>, pins: &Pins) -> Unit {
+pub fn called(
+    id: Json,
+    (name, role): &(&'static str, Role),
+    params: Option<&Json>,
+    pins: &Pins,
+) -> RequestPart {
     let profile = pins.profile;
     let any = || allowed::reply(IdRule::Own);
     let is_empty = match params {
@@ -65,7 +71,7 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
         "fail" if is_empty => {
             unit.clause = "RPC-ERR-02";
             let not = if profile { NOT_FROM_METHODS_OF_THE_PROFILE } else { NOT_FROM_METHODS };
-            let what = What::Error(Codes::But(not));
+            let what = AnswerKind::Error(Codes::But(not));
             unit.allowed = vec![allowed::way(what, IdRule::Own)];
             unit.extra.error_rule = profile.then_some(RAISED);
         }
@@ -92,7 +98,7 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
 
 fn refused() -> Allowed {
     // An error of the peer, or of the method.
-    allowed::way(What::Error(Codes::But(&[code::METHOD])), IdRule::OwnOrNull).shows("refuse")
+    allowed::way(AnswerKind::Error(Codes::But(&[code::METHOD])), IdRule::OwnOrNull).shows("refuse")
 }
 
 /// Params with which the method succeeds, according to the configuration.
@@ -102,7 +108,7 @@ pub fn known_params(role: &Role) -> Option<Json> {
 
 /// Allowed replies of a method that takes named params and succeeds with those of the configuration. Only the
 /// profile says how it treats unknown, missing and positional params (readings §7 Methods).
-fn named(unit: &mut Unit, role: &Role, params: Option<&Json>, profile: bool) {
+fn named(unit: &mut RequestPart, role: &Role, params: Option<&Json>, profile: bool) {
     let invalid = allowed::error(&[code::PARAMS], IdRule::Own);
     let difference = role.expect.as_deref() == Some("difference");
     let known = known_params(role);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::role::{ROLES, Role};
 use super::auth::Gate;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
-use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, DEPTH_TOLD_MAX, Unit, methods, profile};
+use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, DEPTH_TOLD_MAX, RequestPart, methods, profile};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, Json};
 use peerproof_engine::data::near_miss::near_misses;
@@ -62,7 +62,7 @@ impl Pins {
     }
 
     /// True if a text may be refused as a whole for a doubtful part anywhere in it.
-    pub fn may_refuse(&self, facts: &json::Facts, value: &Json) -> bool {
+    pub fn may_refuse(&self, facts: &json::TextProperties, value: &Json) -> bool {
         let open = |key: &str| self.choices.get(key).is_none_or(|pinned| pinned == "refuse");
         facts.duplicate_keys && open("duplicate_keys")
             || facts.lone_surrogates && open("lone_surrogates")
@@ -101,7 +101,7 @@ impl Pins {
     }
 
     /// Removes the alternatives that contradict the pinned value of the choice.
-    pub fn apply(&self, unit: &mut Unit) {
+    pub fn apply(&self, unit: &mut RequestPart) {
         let Some(pinned) = unit.choice.and_then(|key| self.choices.get(key)) else { return };
         let fits =
             |shows: Option<&str>| shows.is_none_or(|shows| shows.split('|').any(|value| value == pinned));

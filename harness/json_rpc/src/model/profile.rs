@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::NOT_FROM_METHODS_OF_THE_PROFILE;
 use super::allowed;
-use super::work::{Wish, wish};
-use super::{Codes, Demand, ErrorRule, IdRule, Unit, What, code};
+use super::work::{RequestedTimeout, wish};
+use super::{AnswerKind, Codes, Demand, ErrorRule, IdRule, RequestPart, code};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::shorten;
@@ -162,7 +162,7 @@ const DISCRIMINATED: ErrorRule = ErrorRule {
 };
 
 /// Allowed replies to a call of one of the four methods. `params` are absent, an array or an object.
-pub fn called(id: Json, method: &str, params: Option<&Json>) -> Unit {
+pub fn called(id: Json, method: &str, params: Option<&Json>) -> RequestPart {
     let (clause, members) = match method {
         "execute_task" => ("RPC-EXEC-01", EXECUTE_TASK),
         "create_plan" => ("RPC-PLAN-04", CREATE_PLAN),
@@ -171,7 +171,7 @@ pub fn called(id: Json, method: &str, params: Option<&Json>) -> Unit {
     };
     let mut unit = allowed::unit(Some(id), clause, Vec::new());
     let invalid = allowed::error(&[code::PARAMS], IdRule::Own);
-    let failed = What::Error(Codes::But(NOT_FROM_METHODS_OF_THE_PROFILE));
+    let failed = AnswerKind::Error(Codes::But(NOT_FROM_METHODS_OF_THE_PROFILE));
     let done = [allowed::result(Demand::Any), allowed::way(failed, IdRule::Own)];
     let fit = match params {
         None => {
@@ -179,7 +179,7 @@ pub fn called(id: Json, method: &str, params: Option<&Json>) -> Unit {
             all(members, &[])
         }
         Some(Json::Object(object)) => match (all(members, object), wish(params)) {
-            (Fit::Fine, Wish::Beyond(_) | Wish::Odd) => {
+            (Fit::Fine, RequestedTimeout::Beyond(_) | RequestedTimeout::Odd) => {
                 unit.clause = "RPC-TIME-05";
                 Fit::Open
             }

@@ -2,19 +2,21 @@
 
 use super::allowed;
 use super::pins::Pins;
-use super::{Allowed, Demand, IdRule, More, Unit, Way, What, code, methods, profile};
+use super::{
+    Allowed, AllowedAnswer, AnswerKind, Demand, IdRule, RequestNotes, RequestPart, code, methods, profile,
+};
 use peerproof_engine::contract::face::{Outcome, Subject};
-use peerproof_engine::data::json::{Facts, Json};
+use peerproof_engine::data::json::{Json, TextProperties};
 
 const KNOWN_MEMBERS: [&str; 5] = ["jsonrpc", "method", "params", "id", "auth"];
 
 /// Allowed replies to a value that should be a request but is not an object.
-pub fn no_object(clause: &'static str) -> Unit {
+pub fn no_object(clause: &'static str) -> RequestPart {
     allowed::unit(None, clause, vec![allowed::error(&[code::REQUEST], IdRule::Null)])
 }
 
 /// Allowed replies to an object. `facts` are those of its text.
-pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
+pub fn unit(message: &Json, facts: &TextProperties, pins: &Pins) -> RequestPart {
     let unsignable = pins.gate.borrow_mut().unsignable(message, facts);
     if let Some(unit) = unsignable {
         return unit;
@@ -42,7 +44,7 @@ pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
     unit.clause = clause;
     unit.extra.counts.0 = 0;
     if unit.choice.is_some_and(|other| other != choice) {
-        unit.mix_choices();
+        unit.clear_choices();
     } else {
         unit.choice = Some(choice);
     }
@@ -50,7 +52,7 @@ pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
 }
 
 /// A message in a text with duplicate keys.
-fn doubtful(message: &Json, pins: &Pins) -> Unit {
+fn doubtful(message: &Json, pins: &Pins) -> RequestPart {
     let members = message.as_object().unwrap_or_default();
     let doubled = |name: &str| members.iter().filter(|(known, _)| known == name).count() > 1;
     if !KNOWN_MEMBERS.iter().any(|name| doubled(name)) {
@@ -98,7 +100,7 @@ fn doubtful(message: &Json, pins: &Pins) -> Unit {
     unit
 }
 
-fn plain(message: &Json, pins: &Pins) -> Unit {
+fn plain(message: &Json, pins: &Pins) -> RequestPart {
     let id = message.get("id");
     let carried = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_))).cloned();
     let invalid = |clause: &'static str| {
@@ -144,7 +146,7 @@ fn plain(message: &Json, pins: &Pins) -> Unit {
 }
 
 /// A request with valid version and method.
-fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
+fn called(message: &Json, method: &str, pins: &Pins) -> RequestPart {
     let id = message.get("id");
     let Some(id) = id else { return notification(message, method, pins) };
     let mut unit = request(id.clone(), message, method, pins);
@@ -171,7 +173,7 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
             unit.extra.counts.0 = 0;
             if number.as_f64().is_none_or(|value| value.fract() == 0.0) {
                 // Some JSON readers cannot distinguish 1e2 from 100, whatever they do with fractions.
-                unit.mix_choices();
+                unit.clear_choices();
             }
         }
         id if super::value::has_big_numbers(id) => {
@@ -183,7 +185,7 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
         _ => return unit,
     }
     if is_open {
-        unit.mix_choices();
+        unit.clear_choices();
     }
     unit
 }
@@ -193,7 +195,7 @@ fn is_spelled_integer(text: &str) -> bool {
     !text.contains(['.', 'e', 'E'])
 }
 
-fn notification(message: &Json, method: &str, pins: &Pins) -> Unit {
+fn notification(message: &Json, method: &str, pins: &Pins) -> RequestPart {
     let mut unit = allowed::unit(None, "RPC-NOTE-01", vec![Allowed::silence()]);
     match message.get("params") {
         Some(Json::Null) => {
@@ -215,7 +217,7 @@ fn notification(message: &Json, method: &str, pins: &Pins) -> Unit {
     unit
 }
 
-fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
+fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> RequestPart {
     let params = message.get("params");
     let own = |clause, allowed| allowed::unit(Some(id.clone()), clause, allowed);
     if method.starts_with("rpc.") {
@@ -257,8 +259,9 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
                 None => profile::called(id.clone(), method, params),
             };
         };
-        let is_error =
-            |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(Way { what: What::Error(_), .. }));
+        let is_error = |allowed: &Allowed| {
+            matches!(&allowed.outcome, Outcome::Answer(AllowedAnswer { what: AnswerKind::Error(_), .. }))
+        };
         let mut unit = profile::called(id.clone(), method, params);
         if unit.allowed.iter().all(is_error) {
             // Params that the profile refuses stay wrong, whatever the role says.
@@ -274,8 +277,8 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
                 unit
             }
             _ => {
-                let extra = More { shape: unit.extra.shape, ..by_role.extra };
-                Unit { extra, ..by_role }
+                let extra = RequestNotes { shape: unit.extra.shape, ..by_role.extra };
+                RequestPart { extra, ..by_role }
             }
         }
     };

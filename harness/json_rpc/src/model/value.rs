@@ -4,7 +4,7 @@ use peerproof_engine::data::json::{Json, Number};
 
 /// Degree of equality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Same {
+pub enum Equality {
     /// Different.
     No,
     /// Equal up to the precision of a double.
@@ -14,8 +14,8 @@ pub enum Same {
 }
 
 /// Compares a received value with the sent one. The order of members does not matter.
-pub fn same(sent: &Json, came: &Json) -> Same {
-    let mut least = Same::Exactly;
+pub fn same(sent: &Json, came: &Json) -> Equality {
+    let mut least = Equality::Exactly;
     let mut open = vec![(sent, came)];
     while let Some((sent, came)) = open.pop() {
         match (sent, came) {
@@ -29,14 +29,14 @@ pub fn same(sent: &Json, came: &Json) -> Same {
                     let there = came.get(index).filter(|(other, _)| other == name);
                     match there.or_else(|| came.iter().find(|(other, _)| other == name)) {
                         Some((_, other)) => open.push((value, other)),
-                        None => return Same::No,
+                        None => return Equality::No,
                     }
                 }
             }
             (sent, came) if sent == came => {}
-            _ => return Same::No,
+            _ => return Equality::No,
         }
-        if least == Same::No {
+        if least == Equality::No {
             return least;
         }
     }
@@ -58,21 +58,21 @@ pub fn has_noncharacters(value: &Json) -> bool {
     }
 }
 
-fn numbers(sent: &Number, came: &Number) -> Same {
+fn numbers(sent: &Number, came: &Number) -> Equality {
     if sent == came {
-        return Same::Exactly;
+        return Equality::Exactly;
     }
     match (sent.as_f64(), came.as_f64()) {
         // Every finite number counts as equally close to one beyond all doubles.
-        (None, Some(_)) => Same::Rounded,
+        (None, Some(_)) => Equality::Rounded,
         (Some(a), Some(b)) if a == b => {
             if sent.is_integral() {
-                Same::Rounded
+                Equality::Rounded
             } else {
-                Same::Exactly
+                Equality::Exactly
             }
         }
-        _ => Same::No,
+        _ => Equality::No,
     }
 }
 
@@ -90,7 +90,7 @@ pub fn has_numbers_beyond_doubles(value: &Json) -> bool {
 mod tests {
     use super::*;
 
-    fn compare(sent: &str, came: &str) -> Same {
+    fn compare(sent: &str, came: &str) -> Equality {
         same(&sent.parse().unwrap(), &came.parse().unwrap())
     }
 
@@ -103,18 +103,18 @@ mod tests {
             ("-0", "0"),
             (r#""a\u0041""#, r#""aA""#),
         ] {
-            assert_eq!(compare(sent, came), Same::Exactly, "{sent} {came}");
+            assert_eq!(compare(sent, came), Equality::Exactly, "{sent} {came}");
         }
     }
 
     #[test]
     fn only_what_a_double_cannot_hold_may_be_rounded() {
-        assert_eq!(compare("9007199254740993", "9007199254740992"), Same::Rounded);
-        assert_eq!(compare("1e400", "1.7976931348623157e308"), Same::Rounded);
-        assert_eq!(compare("9007199254740991", "9007199254740990"), Same::No);
-        assert_eq!(compare("1", "\"1\""), Same::No);
-        assert_eq!(compare("[1]", "[1,1]"), Same::No);
-        assert_eq!(compare(r#"{"a":1}"#, r#"{"b":1}"#), Same::No);
+        assert_eq!(compare("9007199254740993", "9007199254740992"), Equality::Rounded);
+        assert_eq!(compare("1e400", "1.7976931348623157e308"), Equality::Rounded);
+        assert_eq!(compare("9007199254740991", "9007199254740990"), Equality::No);
+        assert_eq!(compare("1", "\"1\""), Equality::No);
+        assert_eq!(compare("[1]", "[1,1]"), Equality::No);
+        assert_eq!(compare(r#"{"a":1}"#, r#"{"b":1}"#), Equality::No);
     }
 
     #[test]

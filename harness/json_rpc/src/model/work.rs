@@ -4,10 +4,10 @@
 use super::super::role::Role;
 use super::allowed;
 use super::{
-    Allowed, Asking, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX,
-    NOT_FROM_METHODS_OF_THE_PROFILE, Pins, Server, Unit, What, bursts, code,
+    Allowed, AnswerKind, Asking, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX,
+    NOT_FROM_METHODS_OF_THE_PROFILE, Pins, RequestPart, Server, bursts, code,
 };
-use peerproof_engine::contract::face::Asked;
+use peerproof_engine::contract::face::PlacedExpectation;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::Step;
 
@@ -39,7 +39,7 @@ pub struct Work {
 
 /// The timeout that params ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum RequestedTimeout {
     /// Absent, or within the bounds; ms.
     Within(u64),
     /// An integer out of bounds, moved to the nearest bound; the server may refuse such a request.
@@ -49,30 +49,30 @@ pub enum Wish {
 }
 
 /// Reads `options.timeout_ms` of params.
-pub fn wish(params: Option<&Json>) -> Wish {
+pub fn wish(params: Option<&Json>) -> RequestedTimeout {
     let wish = params.and_then(|params| params.get("options")?.get("timeout_ms"));
     match wish {
-        None => Wish::Within(TIMEOUT_DEFAULT_MS),
+        None => RequestedTimeout::Within(TIMEOUT_DEFAULT_MS),
         Some(Json::Number(number)) => match number.as_i64() {
-            Some(ms) if ms < 1 => Wish::Beyond(1),
-            Some(ms) if ms.unsigned_abs() > TIMEOUT_MAX_MS => Wish::Beyond(TIMEOUT_MAX_MS),
-            Some(ms) if number.text() == ms.to_string() => Wish::Within(ms.unsigned_abs()),
-            _ => Wish::Odd,
+            Some(ms) if ms < 1 => RequestedTimeout::Beyond(1),
+            Some(ms) if ms.unsigned_abs() > TIMEOUT_MAX_MS => RequestedTimeout::Beyond(TIMEOUT_MAX_MS),
+            Some(ms) if number.text() == ms.to_string() => RequestedTimeout::Within(ms.unsigned_abs()),
+            _ => RequestedTimeout::Odd,
         },
-        Some(_) => Wish::Odd,
+        Some(_) => RequestedTimeout::Odd,
     }
 }
 
 /// Sets the allowed replies to a call of the role `sleep`.
-pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
+pub fn sleep(unit: &mut RequestPart, role: &Role, params: Option<&Json>, pins: &Pins) {
     unit.allowed = vec![allowed::reply(IdRule::Own)];
     let amount = params.and_then(|params| role.amount("ms", params));
     let Some(busy_ms) = amount.filter(|_| pins.profile) else { return };
     let options = params.and_then(|params| params.get("options"));
     let (timeout_ms, beyond) = match wish(params) {
-        Wish::Within(ms) => (ms, false),
-        Wish::Beyond(ms) => (ms, true),
-        Wish::Odd => return,
+        RequestedTimeout::Within(ms) => (ms, false),
+        RequestedTimeout::Beyond(ms) => (ms, true),
+        RequestedTimeout::Odd => return,
     };
     if options.is_some_and(|options| !matches!(options, Json::Object(_))) {
         return;
@@ -106,7 +106,7 @@ const TIMED_OUT: ErrorRule =
     ErrorRule { clause: "RPC-TIME-03", codes: &[], of: code::EXECUTION, types: &["TIMEOUT"] };
 
 /// Sets the allowed replies to a call of the role `blob`.
-pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
+pub fn blob(unit: &mut RequestPart, role: &Role, params: Option<&Json>, pins: &Pins) {
     unit.allowed = vec![allowed::reply(IdRule::Own)];
     let amount = params.and_then(|params| role.amount("bytes", params));
     let Some(bytes) = amount.filter(|_| pins.profile).and_then(|bytes| usize::try_from(bytes).ok()) else {
@@ -135,7 +135,7 @@ pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
 const OWN_REFUSAL: &[i64] = &[code::PARAMS, code::EXECUTION];
 
 /// Largest length of the reply to a unit with a large result, bytes.
-fn worst(unit: &Unit) -> usize {
+fn worst(unit: &RequestPart) -> usize {
     let id = unit.extra.id.as_ref().map_or(4, |id| id.to_text().len());
     FRAME_BYTES.0 + (unit.extra.result_bytes + id).saturating_mul(SPELLED_BYTES_MAX)
 }
@@ -155,7 +155,7 @@ pub fn give_way(asked: &mut Asking) {
 }
 
 /// Applies the effects of concurrent work and of the end of input to calls.
-pub fn settle(steps: &[Step], all: &mut [&mut Asked<Server>]) {
+pub fn settle(steps: &[Step], all: &mut [&mut PlacedExpectation<Server>]) {
     for burst in bursts(steps, all) {
         let total_ms: u64 = burst
             .iter()
@@ -172,7 +172,7 @@ pub fn settle(steps: &[Step], all: &mut [&mut Asked<Server>]) {
                     unit.allowed.push(allowed::error(&[code::EXECUTION], IdRule::Own));
                 }
                 if may_be_cut {
-                    let error = What::Error(Codes::But(NOT_FROM_METHODS_OF_THE_PROFILE));
+                    let error = AnswerKind::Error(Codes::But(NOT_FROM_METHODS_OF_THE_PROFILE));
                     unit.allowed.push(allowed::way(error, IdRule::Own));
                     unit.allowed.push(Allowed::silence());
                     unit.extra.error_rule = None;

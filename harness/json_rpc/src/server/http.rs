@@ -3,15 +3,17 @@
 //! A body with an unusual status is examined only if it is JSON. Otherwise it is not a message, because servers and
 //! proxies report errors in formats of their own.
 
-use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, Unit, allowed};
+use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, RequestPart, allowed};
 use super::Server;
-use peerproof_engine::contract::face::{Allowed, Asked, Carried, Exchange, Heard, Trace};
+use peerproof_engine::contract::face::{
+    Allowed, HttpExchange, HttpTrace, PlacedExpectation, SessionTrace, Trace,
+};
 use peerproof_engine::contract::judge::not_kept;
 use peerproof_engine::data::carriage::Carriage;
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::data::json::Json;
-use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::lines::RequestLine;
 
 const RESULT_STATUS: &str = "RPC-HTTP-01";
 const ERROR_STATUS: &str = "RPC-HTTP-02";
@@ -33,7 +35,7 @@ struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
-    fn of(line: &Line, how: Option<&'a Carriage>) -> Self {
+    fn of(line: &RequestLine, how: Option<&'a Carriage>) -> Self {
         let packing = how.and_then(|how| how.gzip);
         let bytes = packing.map_or(line.bytes.len(), |packing| packing.inflated_bytes(line.bytes.len()));
         Self { how, bytes, is_blank: line.bytes.iter().all(u8::is_ascii_whitespace) }
@@ -58,7 +60,12 @@ impl<'a> Sent<'a> {
 }
 
 /// Adds the alternatives that HTTP allows to those of the model.
-pub fn allow(asked: &mut Asked<Server>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+pub fn allow(
+    asked: &mut PlacedExpectation<Server>,
+    line: &RequestLine,
+    how: Option<&Carriage>,
+    exchange: &HttpExchange<'_>,
+) {
     let sent = Sent::of(line, how);
     let status = exchange.status();
     let gave_up = exchange.failure.is_some() && !exchange.wholly_sent;
@@ -72,15 +79,15 @@ pub fn allow(asked: &mut Asked<Server>, line: &Line, how: Option<&Carriage>, exc
     }
     // Any reply is allowed; a refused request is not executed.
     let anything = vec![Allowed::silence(), allowed::reply(IdRule::Any)];
-    let clause = asked.due.parts.first().map_or("RPC-FRAME-01", |unit: &Unit| unit.clause);
+    let clause = asked.due.parts.first().map_or("RPC-FRAME-01", |unit: &RequestPart| unit.clause);
     let mut unit = allowed::unit(None, clause, anything);
     unit.extra.old = true;
     asked.due = Asking::one(unit);
 }
 
 /// Judges the status of a reply.
-pub fn status(carried: &Carried<'_, Server>) -> Judgement {
-    let Carried { asked, exchange, .. } = carried;
+pub fn status(carried: &HttpTrace<'_, Server>) -> Judgement {
+    let HttpTrace { asked, exchange, .. } = carried;
     let sent = Sent::of(carried.line, carried.how);
     let mut own = Judgement::default();
     let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim: &Aim| aim.clause.0 == clause);
@@ -176,6 +183,6 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
 }
 
 /// Finding about connections that were not kept, if a step tests that.
-pub fn connections(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn connections(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     not_kept(heard, KEEP_ALIVE)
 }

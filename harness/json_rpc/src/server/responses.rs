@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::{frames, model, rates, rules, traces};
 use super::Server;
-use peerproof_engine::contract::face::{Asked, Came, Framing, Heard, Trace};
+use peerproof_engine::contract::face::{Framing, Match, PlacedExpectation, SessionTrace, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::run::matrix::canonical::canonical;
@@ -13,7 +13,7 @@ use peerproof_engine::run::matrix::canonical::canonical;
 const HELD_UP_US: u64 = 1_000_000;
 
 /// Faults in the form or content of responses.
-pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let facts = &trace.transcript.facts;
     let (has_key, is_limited) = (facts.claims("auth"), facts.claims("rate_limit"));
     let mut found = Vec::new();
@@ -52,8 +52,8 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
 }
 
 /// Finding about a batch in which several elements with the same nonce were accepted.
-pub fn twins(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    let of_batch = |(asked, came): &(&Asked<Server>, Came<'_, Server>)| {
+pub fn twins(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+    let of_batch = |(asked, came): &(&PlacedExpectation<Server>, Match<'_, Server>)| {
         let mut accepted = BTreeSet::new();
         let second = asked.due.parts.iter().zip(&came.answers).find_map(|(unit, answer)| {
             let nonce = unit.extra.sealed.as_ref()?.twin.as_ref()?;
@@ -68,7 +68,7 @@ pub fn twins(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
 }
 
 /// Findings about calls answered after a slow call that was sent earlier, if the server claims `concurrent`.
-pub fn held_up(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn held_up(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     if !trace.transcript.facts.claims("concurrent") {
         return Vec::new();
     }

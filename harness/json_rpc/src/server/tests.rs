@@ -5,7 +5,7 @@ use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Chunking, Session};
-use peerproof_engine::data::transcript::{Bytes, Event, Kind};
+use peerproof_engine::data::transcript::{Bytes, Event, EventKind};
 
 const A: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":"a"}"#;
 const B: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":"b"}"#;
@@ -24,12 +24,12 @@ fn transcript(facts: Facts, requests: &[&str], responses: &[(&str, usize)], awai
     let mut steps = Vec::new();
     let come = |after: usize| {
         let own = responses.iter().filter(move |(_, behind)| *behind == after);
-        own.map(|(text, _)| event(Kind::Received { bytes: Bytes(format!("{text}\n").into_bytes()) }))
+        own.map(|(text, _)| event(EventKind::Received { bytes: Bytes(format!("{text}\n").into_bytes()) }))
     };
     events.extend(come(0));
     for (step, text) in requests.iter().enumerate() {
         let payload = Payload::text(format!("{text}\n"));
-        events.push(event(Kind::Sent { step, payload: payload.clone() }));
+        events.push(event(EventKind::Sent { step, payload: payload.clone() }));
         let await_frames = u32::from(awaited);
         steps.push(Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames }));
         events.extend(come(step + 1));
@@ -130,7 +130,7 @@ fn an_array_for_a_single_request_is_a_wrong_answer_to_it() {
 fn params_that_are_null_may_be_refused_as_missing_whatever_is_pinned() {
     const NULL: &str = r#"{"jsonrpc":"2.0","method":"peerproof.counter","params":null,"id":1}"#;
     let of = |pinned: &str, response: &str| {
-        let mut facts = crate::usual::facts(Side::Provider);
+        let mut facts = crate::full_facts::facts(Side::Provider);
         facts.choices.insert("params_null".to_owned(), pinned.to_owned());
         let found = judge(&transcript(facts, &[NULL], &[(response, 1)], true)).findings.into_iter();
         found.filter(|finding| finding.step == Some(0)).map(|finding| finding.reason).collect::<Vec<_>>()
@@ -156,7 +156,7 @@ fn counted(second: Option<&str>, third: u64) -> Vec<String> {
     let mut responses = vec![(first.as_str(), 1)];
     responses.extend(second.map(|second| (second, 2)));
     responses.push((&third, 3));
-    let facts = crate::usual::facts(Side::Provider);
+    let facts = crate::full_facts::facts(Side::Provider);
     let transcript = transcript(facts, &calls.each_ref().map(String::as_str), &responses, true);
     let found = judge::judge(&Server, &transcript).findings.into_iter();
     found.filter(|finding| finding.clause.0 == "RPC-NOTE-02").map(|finding| finding.got).collect()

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::tools::ask;
 use super::{callable, check};
-use crate::known::Known;
 use crate::model::{LEVELS, UNKNOWN_PROMPT, UNKNOWN_URI, arguments};
 use crate::role::{call, role, sleeping};
 use crate::sample;
+use crate::server_knowledge::ServerKnowledge;
 use crate::talk::Talk;
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::facts::Facts;
@@ -68,7 +68,7 @@ fn resources() -> Vec<Check> {
             "Subscribing to a listed uri and unsubscribing have results.",
             &["MCP-RES-05"],
             |talk, _| {
-                if !Known::of(talk.facts()).declares("resources/subscribe") {
+                if !ServerKnowledge::of(talk.facts()).declares("resources/subscribe") {
                     return Err(Untestable::new("not_declared", "the server does not declare `subscribe`"));
                 }
                 let uri = uris(talk)?.remove(0);
@@ -90,7 +90,7 @@ fn listed_first(talk: &mut Talk<'_>) {
         secret: false,
         until: None,
     };
-    if Known::of(talk.facts()).items("resources").is_empty() {
+    if ServerKnowledge::of(talk.facts()).items("resources").is_empty() {
         return;
     }
     talk.last(|step| step.capture = Some(capture));
@@ -99,7 +99,7 @@ fn listed_first(talk: &mut Talk<'_>) {
 
 /// Uris of some listed resources.
 fn uris(talk: &Talk<'_>) -> Result<Vec<String>, Untestable> {
-    let items = Known::of(talk.facts()).items("resources");
+    let items = ServerKnowledge::of(talk.facts()).items("resources");
     let uris: Vec<String> =
         items.iter().filter_map(|item| item["uri"].as_str()).take(ITEMS_MAX).map(str::to_owned).collect();
     match uris.is_empty() {
@@ -195,7 +195,8 @@ fn complete(talk: &mut Talk<'_>, prompt: &Value, argument: &Value) {
 }
 
 fn listed_prompts<'a>(talk: &Talk<'a>) -> Result<Vec<&'a Value>, Untestable> {
-    let prompts: Vec<&Value> = Known::of(talk.facts()).items("prompts").iter().take(ITEMS_MAX).collect();
+    let prompts: Vec<&Value> =
+        ServerKnowledge::of(talk.facts()).items("prompts").iter().take(ITEMS_MAX).collect();
     if prompts.is_empty() {
         return Err(Untestable::new("no_prompt", "the server lists no prompt"));
     }

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::check;
 use crate::connection::revision_asked;
-use crate::known::{Known, LISTS, List};
 use crate::model::UNKNOWN_CURSOR;
 use crate::rules::PAGES_MAX;
+use crate::server_knowledge::{LISTS, List, ServerKnowledge};
 use crate::talk::Talk;
 use peerproof_engine::data::check::{Check, Planner, Untestable};
 use peerproof_engine::data::facts::Facts;
@@ -103,7 +103,7 @@ fn without_canary(list: usize) -> Planner {
 
 /// Lists that the server declares.
 fn declared(talk: &Talk<'_>) -> Result<Vec<&'static List>, Untestable> {
-    let known = Known::of(talk.facts());
+    let known = ServerKnowledge::of(talk.facts());
     let lists: Vec<&List> = LISTS.iter().filter(|list| known.declares(list.capability)).collect();
     match lists.is_empty() {
         true => Err(Untestable::new("not_declared", "the server declares no list")),
@@ -143,7 +143,7 @@ fn ask_page(talk: &mut Talk<'_>, list: &List, page: usize) {
 
 /// Asks for each feature that a server may declare.
 pub fn undeclared(talk: &mut Talk<'_>) {
-    let known = Known::of(talk.facts());
+    let known = ServerKnowledge::of(talk.facts());
     for list in LISTS {
         talk.request(list.method, None);
     }

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::features::call_free_tools;
 use super::{check, undeclared};
 use crate::connection::{PING, revision_asked};
-use crate::known::Known;
 use crate::revision::Revision;
 use crate::role::{call, role};
+use crate::server_knowledge::ServerKnowledge;
 use crate::talk::Talk;
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::payload::Payload;
@@ -105,7 +105,7 @@ fn everything(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     talk.request("ping", None);
     talk.request(UNKNOWN_METHOD, None);
     undeclared(talk);
-    let known = Known::of(talk.facts());
+    let known = ServerKnowledge::of(talk.facts());
     // Faults against a SHOULD are left to other checks; they would hide this one.
     if known.declares("tools") {
         if let Ok(params) = echo_params(talk, WIDE) {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::tools::ask;
 use super::{callable, check};
-use crate::known::Known;
 use crate::model::{UNKNOWN_TASK, arguments};
 use crate::role::{self, call, sleeping};
 use crate::sample;
+use crate::server_knowledge::ServerKnowledge;
 use crate::talk::Talk;
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::plan::Capture;
@@ -110,7 +110,7 @@ fn none(why: &str) -> Untestable {
 }
 
 fn can_cancel(talk: &Talk<'_>) -> bool {
-    Known::of(talk.facts()).declares("tasks/cancel")
+    ServerKnowledge::of(talk.facts()).declares("tasks/cancel")
 }
 
 /// Params of a valid call.

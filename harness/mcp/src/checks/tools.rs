@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{callable, check};
-use crate::known::Known;
 use crate::model::arguments::{self, Fits};
 use crate::model::{PENDING_AT_END, UNKNOWN_TOOL};
 use crate::role::{call, sleeping};
 use crate::rules::BESIDE_CALLS;
 use crate::sample;
+use crate::server_knowledge::ServerKnowledge;
 use crate::talk::Talk;
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::plan::Act;
@@ -80,7 +80,7 @@ pub fn checks() -> Vec<Check> {
             "A server without tasks serves a call with a task.",
             &["MCP-TSK-01"],
             |talk, _| {
-                if Known::of(talk.facts()).declares("tasks") {
+                if ServerKnowledge::of(talk.facts()).declares("tasks") {
                     return Err(Untestable::new("declared", "the server has tasks"));
                 }
                 let tools = tools(talk)?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::known::Known;
+use crate::server_knowledge::ServerKnowledge;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::schema::{Schema, Schemas};
 
@@ -61,7 +61,7 @@ pub fn task_support(tool: &Value) -> &str {
 }
 
 /// True for params of a call that makes a task, if the session supports tasks.
-pub fn makes_task(known: Known<'_>, params: &Json) -> bool {
+pub fn makes_task(known: ServerKnowledge<'_>, params: &Json) -> bool {
     let tool = params.get("name").and_then(Json::as_str).and_then(|name| known.tool(name));
     let supports = tool.is_some_and(|tool| matches!(task_support(tool), "optional" | "required"));
     known.declares(TASKS) && params.get("task").is_some() && supports

@@ -1,15 +1,16 @@
 //! Allowed answers to one message.
 
-use super::arguments::{self, Fits};
-use super::way::{
+use super::allowed_answer::{
     Blame, Content, any_reply, error_but, error_of, error_with_any_id, result, result_with, unit,
 };
+use super::arguments::{self, Fits};
 use super::{
-    Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI, Unit, is_terminal,
+    Allowed, RequestNotes, RequestPart, Session, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI,
+    is_terminal,
 };
 use crate::connection::{DISCOVER, INITIALIZE, PING, revision_asked};
-use crate::known::{Known, List, list_of};
 use crate::revision::Revision;
+use crate::server_knowledge::{List, ServerKnowledge, list_of};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
 use peerproof_json_rpc::model::IdRule;
@@ -23,7 +24,7 @@ pub const LEVELS: [&str; 8] =
 const OTHERS: [&str; 5] = ["tasks/", "server/", "subscriptions/", "sampling/", "elicitation/"];
 
 /// Allowed answers to an object.
-pub fn unit_of(message: &Json, session: &Session, facts: &Facts) -> Unit {
+pub fn unit_of(message: &Json, session: &Session, facts: &Facts) -> RequestPart {
     let id = message.get("id");
     let readable = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
     let method = message.get("method").and_then(Json::as_str);
@@ -110,7 +111,7 @@ pub fn is_known(method: &str) -> bool {
         || OTHERS.iter().any(|other| method.starts_with(other))
 }
 
-fn notification(message: &Json) -> Unit {
+fn notification(message: &Json) -> RequestPart {
     let mut unit = unit(None, "MCP-BAS-05", vec![Allowed::silence()]);
     let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
     let cancels = message.pointer("/params/requestId").filter(|_| method == "notifications/cancelled");
@@ -118,13 +119,13 @@ fn notification(message: &Json) -> Unit {
         unit.clause = "MCP-CAN-02";
     }
     let (method, params) = (Some(method.to_owned()), message.get("params").cloned());
-    unit.extra = More { method, params, cancels: cancels.cloned(), ..unit.extra };
+    unit.extra = RequestNotes { method, params, cancels: cancels.cloned(), ..unit.extra };
     unit
 }
 
 /// Allowed answers to a valid request whose params are an object or absent.
-fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
-    let known = Known::of(facts);
+fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, facts: &Facts) -> RequestPart {
+    let known = ServerKnowledge::of(facts);
     let own = |clause, allowed| unit(Some(id), clause, allowed);
     let param = |name: &str| params.and_then(|params| params.get(name));
     if session.modern && !session.opened {
@@ -208,7 +209,7 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
 }
 
 /// Allowed answers to a request for what the server does not declare.
-fn undeclared(id: &Json, listed: Option<&'static str>) -> Unit {
+fn undeclared(id: &Json, listed: Option<&'static str>) -> RequestPart {
     let mut unit = unit(Some(id), "MCP-BAS-02", vec![error_of(&[-32601], IdRule::Own)]);
     let clause = Some("MCP-CAP-04");
     unit.extra.blame = Blame { code: clause, accepted: clause, listed, ..Blame::default() };
@@ -216,7 +217,13 @@ fn undeclared(id: &Json, listed: Option<&'static str>) -> Unit {
 }
 
 /// Allowed answers to a request for a page of a list.
-fn page(id: &Json, list: &List, params: Option<&Json>, session: &Session, known: Known<'_>) -> Unit {
+fn page(
+    id: &Json,
+    list: &List,
+    params: Option<&Json>,
+    session: &Session,
+    known: ServerKnowledge<'_>,
+) -> RequestPart {
     let own = |clause, allowed| unit(Some(id), clause, allowed);
     let is_templates = list.member == "resourceTemplates";
     if !session.declares(known, list.capability) {
@@ -246,7 +253,7 @@ fn page(id: &Json, list: &List, params: Option<&Json>, session: &Session, known:
 }
 
 /// Allowed answers to a request for the content of a resource.
-fn read(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>) -> Unit {
+fn read(id: &Json, params: Option<&Json>, session: &Session, known: ServerKnowledge<'_>) -> RequestPart {
     let own = |clause, allowed| unit(Some(id), clause, allowed);
     match params.and_then(|params| params.get("uri")).and_then(Json::as_str) {
         _ if !session.declares(known, "resources") => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
@@ -275,13 +282,13 @@ fn read(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>) -
 
 /// Allowed answers to a request that must be refused with -32602. Another answer breaks `clause`; silence breaks
 /// the clause that each request is answered.
-fn refused_params(id: &Json, clause: &'static str) -> Unit {
+fn refused_params(id: &Json, clause: &'static str) -> RequestPart {
     let mut unit = unit(Some(id), "MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own)]);
     unit.extra.blame = Blame { code: Some(clause), accepted: Some(clause), ..Blame::default() };
     unit
 }
 
-fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
+fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts) -> RequestPart {
     let own = |clause, allowed| unit(Some(id), clause, allowed);
     if session.opening {
         let allowed = vec![result().shows("result"), error_but(&[]).shows("error")];
@@ -292,7 +299,7 @@ fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts
         unit.extra.blame.code = Some("MCP-INI-10");
         return unit;
     };
-    let accepted = Known::of(facts).revision_named();
+    let accepted = ServerKnowledge::of(facts).revision_named();
     if accepted.unwrap_or_else(|| revision_asked(facts)) == asked {
         return own("MCP-INI-01", vec![result()]);
     }
@@ -300,8 +307,8 @@ fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts
     own("MCP-INI-03", allowed).about("mcp_unknown_version")
 }
 
-fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
-    let known = Known::of(facts);
+fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts) -> RequestPart {
+    let known = ServerKnowledge::of(facts);
     let own = |clause, allowed| unit(Some(id), clause, allowed);
     let free = || own("MCP-BAS-02", vec![any_reply(IdRule::Own)]);
     if !session.declares(known, "tools") {
@@ -399,7 +406,7 @@ fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts)
     }
 }
 
-fn prompt(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>) -> Unit {
+fn prompt(id: &Json, params: Option<&Json>, session: &Session, known: ServerKnowledge<'_>) -> RequestPart {
     let free = || unit(Some(id), "MCP-BAS-02", vec![any_reply(IdRule::Own)]);
     if !session.declares(known, "prompts") {
         return free();

@@ -4,7 +4,7 @@ use super::tools::{block, contents};
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
 use crate::connection::PING;
 use crate::model::Server;
-use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::contract::face::{SessionTrace, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;
 
@@ -17,7 +17,7 @@ const COMPLETION: &str = "MCP-UTL-06";
 const VALUES_MAX: usize = 100;
 
 /// Faults of these results.
-pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let revision = revision_of(trace, heard.session);
     let count =
         |result: &Json, name: &str| result.get(name).and_then(Json::as_array).map_or(0, <[Json]>::len);

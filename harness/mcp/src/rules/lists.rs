@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Form, Kind, Need, first_of_each, results};
-use crate::known::{LISTS, List};
 use crate::model::Server;
-use peerproof_engine::contract::face::{Heard, Trace};
+use crate::server_knowledge::{LISTS, List};
+use peerproof_engine::contract::face::{SessionTrace, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::schema::Schema;
@@ -29,7 +29,7 @@ pub const PAGES_MAX: usize = 200;
 const TOOL_NAME_CHARS_MAX: usize = 128;
 
 /// Faults of lists.
-pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     LISTS
         .iter()
         .flat_map(|list| first_of_each([of_list(list, heard), refused(list, heard)].concat()))
@@ -37,7 +37,7 @@ pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
 }
 
 /// Finding about a list with a result for one form of params and an error for the other.
-fn refused(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
+fn refused(list: &List, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let plain = heard.answers().filter(|(_, unit, _)| {
         let params = unit.extra.params.as_ref();
         unit.extra.method.as_deref() == Some(list.method)
@@ -51,7 +51,7 @@ fn refused(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
     form.found
 }
 
-fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
+fn of_list(list: &List, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut cursors: BTreeSet<&str> = BTreeSet::new();
     let mut keys: BTreeSet<&str> = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 use super::{Form, Kind, Need};
 use crate::model::{Server, ends_opening};
-use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::contract::face::{SessionTrace, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::Json;
 use peerproof_json_rpc::frames::violations;
@@ -20,14 +20,14 @@ const RESERVED: std::ops::RangeInclusive<i64> = -32_768..=-32_100;
 const BASE: [i64; 5] = [-32_700, -32_600, -32_601, -32_602, -32_603];
 
 /// Faults in the form of messages.
-pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (asked, unit, answer) in heard.answers().filter(|(_, unit, _)| !ends_opening(unit)) {
         // The answer itself is a fault.
         if unit.must_be_silent() {
             continue;
         }
-        let needs_id = unit.ways().all(|(_, way)| way.rpc.id == IdRule::Own);
+        let needs_id = unit.allowed_answers().all(|(_, way)| way.rpc.id == IdRule::Own);
         let faults = of_response(answer.message, needs_id, Some(asked.step));
         // The answer may repeat the invalid id of its request.
         found.extend(faults.into_iter().filter(|fault| unit.clause != ODD_IDS || fault.reason != "id_type"));

@@ -2,10 +2,10 @@
 
 use super::{Form, Kind, Need, results};
 use crate::connection::INITIALIZE;
-use crate::known::Known;
-use crate::model::{Server, Unit};
+use crate::model::{RequestPart, Server};
 use crate::revision::Revision;
-use peerproof_engine::contract::face::{Heard, Trace};
+use crate::server_knowledge::ServerKnowledge;
+use peerproof_engine::contract::face::{SessionTrace, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;
 
@@ -23,7 +23,7 @@ const FLAGS: [(&str, &str); 6] = [
 ];
 
 /// Findings about openings.
-pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (asked, unit, result) in results(heard, INITIALIZE) {
         let mut form = Form::of(result, Some(asked.step));
@@ -63,7 +63,7 @@ fn negotiated(trace: &Trace<'_, Server>, params: Option<&Json>, form: &mut Form<
     if Revision::of(asked).is_some() {
         return;
     }
-    let known = Known::of(&trace.transcript.facts).revision_named();
+    let known = ServerKnowledge::of(&trace.transcript.facts).revision_named();
     if offered == asked && known != Some(asked) {
         let expected = "a supported revision, or an error";
         form.fault(UNKNOWN_REVISION, "unknown_accepted", "/protocolVersion", expected);
@@ -75,7 +75,7 @@ fn negotiated(trace: &Trace<'_, Server>, params: Option<&Json>, form: &mut Form<
 
 /// Findings about revisions that the server names but does not accept in `initialize`, compared over all sessions
 /// of a conversation.
-pub fn revisions(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn revisions(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let offered = trace
         .sessions
         .iter()
@@ -87,7 +87,7 @@ pub fn revisions(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Fi
     let named: Vec<&str> = offered.chain(supported).collect();
     let mut found = Vec::new();
     // A second one may be refused.
-    let of_opening = |unit: &Unit| unit.extra.method.as_deref() == Some(INITIALIZE);
+    let of_opening = |unit: &RequestPart| unit.extra.method.as_deref() == Some(INITIALIZE);
     for (asked, unit, answer) in heard.answers().filter(|(_, unit, _)| of_opening(unit)).take(1) {
         let wanted = unit.extra.params.as_ref().and_then(|params| params.get("protocolVersion"));
         let wanted = wanted.and_then(Json::as_str).filter(|wanted| Revision::of(wanted).is_some());

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{Form, Kind, Need, first_of_each};
-use crate::known::Known;
 use crate::model::{Server, Session, arguments, is_terminal};
-use peerproof_engine::contract::face::{Heard, Trace};
+use crate::server_knowledge::ServerKnowledge;
+use peerproof_engine::contract::face::{SessionTrace, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;
 
@@ -17,10 +17,10 @@ const CANCELLED: &str = "cancelled";
 const RELATED: &str = "/_meta/io.modelcontextprotocol~1related-task/taskId";
 
 /// Findings about tasks.
-pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let nobody = Session::default();
     let session = trace.state.session(heard.session).unwrap_or(&nobody);
-    let known = Known::of(&trace.transcript.facts);
+    let known = ServerKnowledge::of(&trace.transcript.facts);
     if !session.declares(known, arguments::TASKS) {
         return Vec::new();
     }

@@ -1,10 +1,10 @@
 //! Rules about results of tools.
 
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
-use crate::known::Known;
 use crate::model::{Server, arguments};
 use crate::revision::Revision;
-use peerproof_engine::contract::face::{Heard, Trace};
+use crate::server_knowledge::ServerKnowledge;
+use peerproof_engine::contract::face::{SessionTrace, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::schema::Schema;
@@ -15,9 +15,9 @@ const CONFORMS: &str = "MCP-TOL-09";
 const SAME_TEXT: &str = "MCP-TOL-10";
 
 /// Findings about the results of tools.
-pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let revision = revision_of(trace, heard.session);
-    let known = Known::of(&trace.transcript.facts);
+    let known = ServerKnowledge::of(&trace.transcript.facts);
     let mut found = Vec::new();
     for (asked, unit, result) in results(heard, "tools/call") {
         // The result of a task comes later.

@@ -28,7 +28,7 @@ use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::peer::Peer;
-use peerproof_engine::run::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::run::runner::{self, CheckOutcome, Options, Surroundings};
 use peerproof_engine::run::verdict::Verdict;
 
 mod boundaries;
@@ -51,7 +51,7 @@ const STATUS_UNDECIDED: u8 = 3;
 
 /// Results of passes.
 #[derive(Default)]
-struct Seen {
+struct PassResults {
     /// Checks that found a broken clause.
     broken: Vec<String>,
     /// Checks that unexpectedly decided nothing.
@@ -60,8 +60,8 @@ struct Seen {
     good: usize,
 }
 
-impl Seen {
-    fn enter(&mut self, pass: &Pass, outcome: Outcome, undecided: &mut Undecided) {
+impl PassResults {
+    fn enter(&mut self, pass: &Pass, outcome: CheckOutcome, undecided: &mut Undecided) {
         let result = outcome.result;
         let line = || {
             let finding = result.findings.first();
@@ -88,7 +88,7 @@ fn run_pass(
     boundary: &dyn Boundary,
     pass: &Pass,
     peer: &Peer,
-    seen: &Mutex<Seen>,
+    seen: &Mutex<PassResults>,
     undecided: &Mutex<Undecided>,
 ) -> Result<(), HarnessFault> {
     let actor_exe =
@@ -104,7 +104,7 @@ fn run_pass(
         Options { slow: true, jobs: 1, timeout_scale, confirm: 1, ..Options::default() }
     };
     let checks = pass.checks(boundary.checks(), peer, options.rng_seed);
-    runner::run(peer, &checks, &options, around, &|outcome: Outcome| {
+    runner::run(peer, &checks, &options, around, &|outcome: CheckOutcome| {
         let mut undecided = undecided.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         if stop.load(Ordering::Relaxed) && !outcome.result.verdict.is_failure() {
@@ -122,9 +122,9 @@ fn judge(
     judged: &Judged,
     refpeer: &str,
     undecided: &Mutex<Undecided>,
-) -> Result<Seen, HarnessFault> {
+) -> Result<PassResults, HarnessFault> {
     let line = remote::line();
-    let seen = Mutex::new(Seen::default());
+    let seen = Mutex::new(PassResults::default());
     for pass in passes::all(boundary, judged) {
         let peer = pass.peer(boundary, judged, &line, refpeer).ok_or("a reference has gone")?;
         run_pass(boundary, &pass, &peer, &seen, undecided)?;

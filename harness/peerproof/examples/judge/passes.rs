@@ -12,7 +12,7 @@ use peerproof_engine::data::payload::Vars;
 use peerproof_engine::data::plan::Act;
 use peerproof_engine::data::rng::Rng;
 use peerproof_engine::drive::peer::{Origin, Peer};
-use peerproof_engine::drive::played::Reference;
+use peerproof_engine::drive::reference_peers::Reference;
 use peerproof_engine::run::selftest;
 
 use crate::boundaries::{Form, Judged};

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Read as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use peerproof_engine::drive::machine::{Action, Event, Machine, Millis};
+use peerproof_engine::drive::machine::{Action, Machine, MachineEvent, Millis};
 use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 
 /// Connection to the process that runs the machines.
@@ -92,12 +92,12 @@ impl Machine for Remote {
         self.ask(b'b', now, b"", actions);
     }
 
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         let (op, bytes) = match event {
-            Event::Stdin(bytes) => (b'i', bytes),
-            Event::StdinEof => (b'z', b"".as_slice()),
-            Event::Terminate => (b't', b"".as_slice()),
-            Event::Wake => (b'w', b"".as_slice()),
+            MachineEvent::Stdin(bytes) => (b'i', bytes),
+            MachineEvent::StdinEof => (b'z', b"".as_slice()),
+            MachineEvent::Terminate => (b't', b"".as_slice()),
+            MachineEvent::Wake => (b'w', b"".as_slice()),
             _ => (b'f', b"".as_slice()),
         };
         self.ask(op, now, bytes, actions);

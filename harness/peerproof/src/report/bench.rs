@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::printer::{Printer, Tone};
 use peerproof_engine::data::text::wrap;
 use peerproof_engine::run::bench::budget::Broken;
-use peerproof_engine::run::bench::figures::{Comparison, Figure, Rounds, Spread};
+use peerproof_engine::run::bench::figures::{Comparison, Metric, Rounds, Spread};
 use peerproof_engine::run::bench::overhead::Overhead;
-use peerproof_engine::run::bench::{Missing, Row};
+use peerproof_engine::run::bench::{BenchRow, Missing};
 
 /// Subject of a run.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ pub fn head(header: &Header, printer: &Printer) -> String {
 }
 
 /// Lines of one row.
-pub fn row(row: &Row, printer: &Printer) -> String {
+pub fn row(row: &BenchRow, printer: &Printer) -> String {
     let mut out = String::new();
     if is_left_out(row) {
         return out;
@@ -86,13 +86,13 @@ pub fn row(row: &Row, printer: &Printer) -> String {
 }
 
 /// True if there is nothing to show for a row.
-fn is_left_out(row: &Row) -> bool {
+fn is_left_out(row: &BenchRow) -> bool {
     let why = matches!(row.missing, Some(Missing::AfterTrouble | Missing::Time | Missing::Interrupted));
     why && row.peer.0.is_empty()
 }
 
 /// Rows that were not measured, grouped by reason.
-pub fn left_out(rows: &[Row], printer: &Printer) -> String {
+pub fn left_out(rows: &[BenchRow], printer: &Printer) -> String {
     let mut out = String::new();
     for why in [Missing::AfterTrouble, Missing::Time, Missing::Interrupted] {
         let ids: Vec<&str> = rows
@@ -109,7 +109,7 @@ pub fn left_out(rows: &[Row], printer: &Printer) -> String {
     out
 }
 
-fn remarks(row: &Row) -> Vec<String> {
+fn remarks(row: &BenchRow) -> Vec<String> {
     let mut lines = Vec::new();
     if row.peer.behind() > 0 {
         let all = row.peer.requests() + row.peer.behind();
@@ -134,10 +134,10 @@ pub fn missing(why: &Missing, rounds: usize) -> String {
     }
 }
 
-fn compared(comparison: &Comparison, by: Figure) -> (Tone, String) {
+fn compared(comparison: &Comparison, by: Metric) -> (Tone, String) {
     let (words, name) = match by {
-        Figure::ReqS => (["faster", "slower"], "req/s"),
-        Figure::P50Us => (["faster", "slower"], "p50"),
+        Metric::ReqS => (["faster", "slower"], "req/s"),
+        Metric::P50Us => (["faster", "slower"], "p50"),
         _ => (["faster", "slower"], "p99"),
     };
     match comparison {
@@ -161,26 +161,26 @@ fn share(value: f64) -> String {
 }
 
 fn absolute(rounds: &Rounds) -> String {
-    let value = |figure: Figure| rounds.figure(figure).map(|spread| spread.median);
-    let rate = rounds.figure(Figure::ReqS);
+    let value = |figure: Metric| rounds.figure(figure).map(|spread| spread.median);
+    let rate = rounds.figure(Metric::ReqS);
     let mut out = format!("{:>9}{:>6}", show(rate.map(|rate| rate.median), count), noise(rate));
-    let _ = write!(out, "{:>10}", show(value(Figure::MbS), |value| format!("{value:.1}")));
-    for figure in [Figure::P50Us, Figure::P90Us, Figure::P99Us, Figure::P999Us, Figure::MaxUs, Figure::CpuUs]
+    let _ = write!(out, "{:>10}", show(value(Metric::MbS), |value| format!("{value:.1}")));
+    for figure in [Metric::P50Us, Metric::P90Us, Metric::P99Us, Metric::P999Us, Metric::MaxUs, Metric::CpuUs]
     {
         let _ = write!(out, "{:>10}", show(value(figure), micros));
     }
-    let _ = write!(out, "{:>10}", show(value(Figure::RssPeak), bytes));
-    let _ = write!(out, "{:>10}", show(value(Figure::RssSlope), |value| format!("{}/r", bytes(value))));
+    let _ = write!(out, "{:>10}", show(value(Metric::RssPeak), bytes));
+    let _ = write!(out, "{:>10}", show(value(Metric::RssSlope), |value| format!("{}/r", bytes(value))));
     out
 }
 
 fn ratios(rounds: &Rounds, other: &Rounds) -> String {
-    let ratio = |figure: Figure| rounds.ratio(other, figure);
+    let ratio = |figure: Metric| rounds.ratio(other, figure);
     let cell =
-        |figure: Figure| show(ratio(figure).map(|spread| spread.median), |value| format!("{value:.2}×"));
-    let rate = ratio(Figure::ReqS);
-    let mut out = format!("{:>9}{:>6}", cell(Figure::ReqS), noise(rate));
-    for figure in &Figure::ALL[1..9] {
+        |figure: Metric| show(ratio(figure).map(|spread| spread.median), |value| format!("{value:.2}×"));
+    let rate = ratio(Metric::ReqS);
+    let mut out = format!("{:>9}{:>6}", cell(Metric::ReqS), noise(rate));
+    for figure in &Metric::ALL[1..9] {
         let _ = write!(out, "{:>10}", cell(*figure));
     }
     out
@@ -275,7 +275,7 @@ pub fn head_json(header: &Header) -> Value {
 }
 
 /// Line of a row in a file.
-pub fn row_json(row: &Row) -> Value {
+pub fn row_json(row: &BenchRow) -> Value {
     let mut value = json!({
         "type": "row",
         "id": row.id,
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_row_without_figures_says_why() {
-        let mut row = Row::planned("serve/64B/ping-pong/one-core");
+        let mut row = BenchRow::planned("serve/64B/ping-pong/one-core");
         row.missing = Some(Missing::Peer(Trouble::Died("the process ended with status 3".to_owned())));
         let text = super::row(&row, &Printer::plain());
         assert!(text.contains("not measured: the process ended with status 3"), "{text}");
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_comparison_that_decides_nothing_says_so() {
-        let (_, text) = compared(&Comparison::CannotTell { effect: 0.02, noise: 0.05 }, Figure::ReqS);
+        let (_, text) = compared(&Comparison::CannotTell { effect: 0.02, noise: 0.05 }, Metric::ReqS);
         assert_eq!(text, "cannot tell: req/s differs by 2.0 %, rounds differ by 5.0 %");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::printer::{Printer, Tone};
-use super::screen::{Group, Screen, Told, distinct, level_of_finding, plural, verdict_word};
+use super::screen::{Group, ReportedCause, Screen, distinct, level_of_finding, plural, verdict_word};
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::check::{Untestable, topic_of};
 use peerproof_engine::data::clause::{Clause, Level};
@@ -14,7 +14,7 @@ use peerproof_engine::data::pace::Measured;
 use peerproof_engine::data::payload::shorten_pair;
 use peerproof_engine::data::text::one_line;
 use peerproof_engine::run::reproducer::{abridge, quoted};
-use peerproof_engine::run::results::Run;
+use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 /// Maximum number of lines for the expected and for the actual behaviour.
@@ -24,7 +24,7 @@ const IDS_MAX: usize = 60;
 
 /// Contents of a report besides the run.
 #[derive(Debug, Clone, Default)]
-pub struct Beside {
+pub struct ReportContents {
     /// Wall time.
     pub elapsed: Option<Duration>,
     /// Note about a configuration that was found, not named.
@@ -61,9 +61,9 @@ pub enum Detail {
 /// Renders one run of a peer of `boundary`, if known: outcome, causes, checks hidden by them, undecided checks with
 /// advice, numbers of proved clauses, and the outcome again.
 pub fn render(
-    run: &Run,
+    run: &StoredRun,
     boundary: Option<&'static dyn Boundary>,
-    beside: &Beside,
+    beside: &ReportContents,
     printer: &Printer,
 ) -> String {
     let clauses = boundary.map_or(&[][..], Boundary::clauses);
@@ -99,9 +99,9 @@ pub fn failure_text(check: &CheckResult, clauses: &[Clause], again: &[String]) -
 }
 
 struct Report<'a> {
-    run: &'a Run,
+    run: &'a StoredRun,
     screen: Screen<'a>,
-    beside: &'a Beside,
+    beside: &'a ReportContents,
     clauses: &'a [Clause],
     printer: &'a Printer,
 }
@@ -148,7 +148,7 @@ impl Report<'_> {
         }
         if !others.is_empty() {
             self.title(&format!("{} more to fix later (-v lists them)", plural(others.len(), "cause")), out);
-            for Told { cause, .. } in others {
+            for ReportedCause { cause, .. } in others {
                 let _ = writeln!(
                     out,
                     "  {} {} ({})",
@@ -165,8 +165,8 @@ impl Report<'_> {
         }
     }
 
-    fn cause(&self, told: &Told<'_>, out: &mut String) {
-        let Told { cause, check, .. } = told;
+    fn cause(&self, told: &ReportedCause<'_>, out: &mut String) {
+        let ReportedCause { cause, check, .. } = told;
         let is_flaky = matches!(check.verdict, Verdict::Flaky(_));
         let tone = if told.decides && !is_flaky { Tone::Bad } else { Tone::Warn };
         let paint = |tone, text: &str| self.printer.paint(tone, text);

@@ -4,7 +4,7 @@ use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::budget::Budget;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::finding::LATE_REPLY;
-use peerproof_engine::run::results::Run;
+use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::verdict::CheckResult;
 
 /// Texts that servers print when they listen.
@@ -15,7 +15,7 @@ const NO_FILE: &[&str] = &["can't open", "cannot open", "cannot find module", "n
 
 /// Guess about a peer without any correct answer, and advice, in one sentence. `None` if the causes say everything.
 /// `boundaries` are all that the peer may belong to, the more telling ones last.
-pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
+pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<String> {
     let is_dead = run.checks.iter().any(|check| check.first_canary.is_some() && !check.verdict.is_good());
     if !is_dead || run.checks.iter().any(|check| check.verdict.is_good()) {
         return None;
@@ -109,7 +109,7 @@ mod tests {
             "peerproof": "0", "boundary": "toy", "side": side, "peer": "p", "planned": [canary["id"]],
             "clauses_sha256": "", "rng_seed": 1, "timeout_scale": 1.0, "config": {}, "started": "",
         });
-        impression(&Run::new(from_value(header).unwrap(), vec![from_value(canary).unwrap()]), &[])
+        impression(&StoredRun::new(from_value(header).unwrap(), vec![from_value(canary).unwrap()]), &[])
     }
 
     #[test]

@@ -4,7 +4,7 @@ use peerproof_engine::contract::boundary::{self, Boundary};
 use peerproof_engine::data::clause::{Clause, Level};
 use peerproof_engine::data::text::one_line;
 use peerproof_engine::run::causes::{Cause, Certainty};
-use peerproof_engine::run::results::{ResultsFile, Run};
+use peerproof_engine::run::results::{ResultsFile, StoredRun};
 
 /// Environment variable with the path of the step summary.
 pub const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -39,7 +39,7 @@ pub fn summary(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Stri
     super::markdown::markdown(file, boundaries)
 }
 
-fn annotation(run: &Run, clauses: &[Clause], cause: &Cause, is_error: bool) -> String {
+fn annotation(run: &StoredRun, clauses: &[Clause], cause: &Cause, is_error: bool) -> String {
     let level = super::screen::level_of_finding(cause.level);
     let title = format!("{} {level} ({})", cause.clause, run.header.peer);
     let check = run.checks.iter().find(|check| check.id == cause.check);

@@ -7,13 +7,13 @@ use minijinja::{Environment, context};
 use serde::Serialize;
 
 use super::printer::Printer;
-use super::screen::{Group, Screen, Tally, Told, distinct, level_of_finding};
+use super::screen::{Group, ReportedCause, Screen, Tally, distinct, level_of_finding};
 use peerproof_engine::contract::boundary::{self, Boundary};
 use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::clause::Clause;
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::rung::Rung;
-use peerproof_engine::run::results::{ResultsFile, Run, Standing, standings};
+use peerproof_engine::run::results::{ResultsFile, Standing, StoredRun, standings};
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 const TEMPLATE: &str = include_str!("html.jinja");
@@ -134,7 +134,7 @@ struct Line<'r> {
 }
 
 impl<'r> Page<'r> {
-    fn new(run: &'r Run, boundaries: &[&'static dyn Boundary]) -> Self {
+    fn new(run: &'r StoredRun, boundaries: &[&'static dyn Boundary]) -> Self {
         let boundary = boundary::find(boundaries, &run.header.boundary);
         let clauses = boundary.map_or(&[][..], Boundary::clauses);
         let rows = standings(&run.checks);
@@ -186,7 +186,7 @@ fn of(clauses: &'static [Clause], id: &str) -> Option<&'static Clause> {
     clauses.iter().find(|clause| clause.id.0 == id)
 }
 
-fn cause<'r>(told: &Told<'r>, clauses: &'static [Clause]) -> CauseRow<'r> {
+fn cause<'r>(told: &ReportedCause<'r>, clauses: &'static [Clause]) -> CauseRow<'r> {
     CauseRow {
         id: &told.cause.id,
         level: told.level(),
@@ -238,7 +238,7 @@ fn failure<'r>(check: &'r CheckResult, clauses: &'static [Clause]) -> Failure<'r
     }
 }
 
-fn topics(run: &Run) -> Vec<(&str, Vec<Line<'_>>)> {
+fn topics(run: &StoredRun) -> Vec<(&str, Vec<Line<'_>>)> {
     let mut topics: Vec<(&str, Vec<Line<'_>>)> = Vec::new();
     for check in &run.checks {
         let line = Line {

@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 use super::screen::{distinct, level_of_finding};
 use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::check::topic_of;
-use peerproof_engine::run::results::{ResultsFile, Run};
+use peerproof_engine::run::results::{ResultsFile, StoredRun};
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 /// Renders the results as JUnit XML, with one suite per topic and one case per check. Failures are `failure`, undecided
@@ -57,7 +57,7 @@ fn without_total_of_skipped(mut xml: String) -> String {
     xml
 }
 
-fn suite<'s>(suites: &'s mut Vec<TestSuite>, run: &Run, id: &str) -> &'s mut TestSuite {
+fn suite<'s>(suites: &'s mut Vec<TestSuite>, run: &StoredRun, id: &str) -> &'s mut TestSuite {
     let name = format!("{}: {}", run.header.peer, topic_of(id));
     let index = suites.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
         let mut suite = TestSuite::new(name);

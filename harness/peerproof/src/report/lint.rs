@@ -10,12 +10,12 @@ use super::printer::{Printer, Tone};
 use super::screen::level_of_finding;
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::contract::boundary::level;
-use peerproof_engine::contract::lint::Linted;
+use peerproof_engine::contract::lint::LintResult;
 use peerproof_engine::data::clause::Level;
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::plan::Act;
 use peerproof_engine::data::text::{one_line, wrap};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Maximum number of findings shown in full per clause and reason; the others are counted.
 const SHOWN_MAX: usize = 3;
@@ -25,7 +25,7 @@ const CHARS_MAX: usize = 160;
 /// Time at which each step was sent, microseconds.
 fn times(transcript: &Transcript) -> BTreeMap<usize, u64> {
     let sent = transcript.events.iter().filter_map(|event| match event.kind {
-        Kind::Sent { step, .. } => Some((step, event.at_us)),
+        EventKind::Sent { step, .. } => Some((step, event.at_us)),
         _ => None,
     });
     sent.collect()
@@ -46,7 +46,7 @@ fn said(
 pub fn render(
     boundary: &dyn Boundary,
     transcript: &Transcript,
-    linted: &Linted,
+    linted: &LintResult,
     printer: &Printer,
 ) -> String {
     let mut out = String::new();
@@ -107,7 +107,7 @@ fn heading(out: &mut String, boundary: &dyn Boundary, finding: &Finding, printer
 }
 
 /// Renders a header line, a line per finding, and a footer with the counts by side.
-pub fn ndjson(boundary: &dyn Boundary, transcript: &Transcript, linted: &Linted, file: &Path) -> String {
+pub fn ndjson(boundary: &dyn Boundary, transcript: &Transcript, linted: &LintResult, file: &Path) -> String {
     let sets = boundary.requirements();
     let held = Some(transcript.facts.requirements.as_str()).filter(|set| !set.is_empty());
     let mut lines = vec![json!({

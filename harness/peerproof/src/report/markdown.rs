@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::printer::Printer;
-use super::screen::{Group, Screen, Told, plural, verdict_word};
+use super::screen::{Group, ReportedCause, Screen, plural, verdict_word};
 use peerproof_engine::contract::boundary::{self, Boundary};
 use peerproof_engine::data::clause::Clause;
 use peerproof_engine::data::text::one_line;
-use peerproof_engine::run::results::{ResultsFile, Run, Standing, standings};
+use peerproof_engine::run::results::{ResultsFile, Standing, StoredRun, standings};
 use peerproof_engine::run::verdict::Verdict;
 
 /// Maximum length of a report, bytes: a comment on GitHub holds 65,536 characters, GitLab and step summaries more.
@@ -33,7 +33,7 @@ pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Str
     report.end()
 }
 
-fn one_run(run: &Run, boundary: Option<&'static dyn Boundary>, report: &mut Bounded) {
+fn one_run(run: &StoredRun, boundary: Option<&'static dyn Boundary>, report: &mut Bounded) {
     let header = &run.header;
     let screen = Screen::new(run, boundary, false);
     let outcome = screen.outcome_line(None, &Printer::plain());
@@ -102,7 +102,7 @@ impl Bounded {
     }
 }
 
-fn counts(run: &Run) -> String {
+fn counts(run: &StoredRun) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "| verdict | checks |\n|---|---:|");
     for (word, count) in run.counts() {
@@ -120,7 +120,7 @@ fn clause_of<'c>(clauses: &'c [Clause], id: &str) -> Option<&'c Clause> {
     clauses.iter().find(|clause| clause.id.0 == id)
 }
 
-fn cause(told: &Told<'_>) -> String {
+fn cause(told: &ReportedCause<'_>) -> String {
     let mut out = String::new();
     let (cause, check) = (told.cause, told.check);
     let word = inline(&verdict_word(&check.verdict));
@@ -205,7 +205,7 @@ fn groups(title: &str, groups: &[Group<'_>]) -> String {
     out
 }
 
-fn faults_of_the_harness(run: &Run) -> String {
+fn faults_of_the_harness(run: &StoredRun) -> String {
     let mut out = String::new();
     for check in &run.checks {
         if let Verdict::HarnessError(error) = &check.verdict {
@@ -215,7 +215,7 @@ fn faults_of_the_harness(run: &Run) -> String {
     out
 }
 
-fn clauses(run: &Run, known: &[Clause]) -> String {
+fn clauses(run: &StoredRun, known: &[Clause]) -> String {
     let mut out = String::new();
     let rows = standings(&run.checks);
     if rows.is_empty() {

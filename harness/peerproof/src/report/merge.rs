@@ -5,15 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::shard::Shard;
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::blame::Incomplete;
-use peerproof_engine::run::results::{Run, RunHeader};
+use peerproof_engine::run::results::{RunHeader, StoredRun};
 
 /// Merges runs from several results files, each with the name of its file. Runs of one peer must be all shards of one
 /// run, each once; other runs are passed through.
 ///
 /// # Errors
 /// Fails if a shard is missing or repeated, a check has two results, or the shards ran differently.
-pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Vec<Run>, Incomplete> {
-    let mut groups: Vec<Vec<(String, Run)>> = Vec::new();
+pub fn merge(
+    runs: Vec<(String, StoredRun)>,
+    boundaries: &[&'static dyn Boundary],
+) -> Result<Vec<StoredRun>, Incomplete> {
+    let mut groups: Vec<Vec<(String, StoredRun)>> = Vec::new();
     for (name, run) in runs {
         let same = |other: &RunHeader| {
             (&other.boundary, other.side, &other.peer)
@@ -27,7 +30,10 @@ pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> 
     groups.into_iter().map(|group| one(group, boundaries)).collect()
 }
 
-fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Run, Incomplete> {
+fn one(
+    group: Vec<(String, StoredRun)>,
+    boundaries: &[&'static dyn Boundary],
+) -> Result<StoredRun, Incomplete> {
     let Some((first_name, first)) = group.first() else {
         return Err("no results to merge".into());
     };
@@ -60,11 +66,11 @@ fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Resul
         exit_code = peerproof_engine::run::results::exit_code(&checks, false);
     }
     in_boundary_order(boundaries, &mut header.planned, &mut checks);
-    Ok(Run::new(header, checks).ended(exit_code))
+    Ok(StoredRun::new(header, checks).ended(exit_code))
 }
 
 /// Refuses gaps and overlaps.
-fn complete(group: &[(String, Run)], peer: &str) -> Result<(), Incomplete> {
+fn complete(group: &[(String, StoredRun)], peer: &str) -> Result<(), Incomplete> {
     let mut parts: BTreeMap<u64, &str> = BTreeMap::new();
     let mut total = None;
     for (name, run) in group {

@@ -9,7 +9,7 @@ use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::clause::{Clause, Level};
 use peerproof_engine::data::text::percent_encoded;
 use peerproof_engine::run::causes::{Cause, Certainty};
-use peerproof_engine::run::results::{self, ResultsFile, Run};
+use peerproof_engine::run::results::{self, ResultsFile, StoredRun};
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 /// Address of the schema.
@@ -23,7 +23,7 @@ const SCHEMA: &str =
 /// # Errors
 /// Fails if the log cannot be written as JSON.
 pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, HarnessFault> {
-    let one = |run: &Run| log(run, boundaries, file.incomplete.as_deref());
+    let one = |run: &StoredRun| log(run, boundaries, file.incomplete.as_deref());
     let runs: Vec<Value> = file.runs.iter().map(one).collect();
     let log = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": runs });
     serde_json::to_string_pretty(&log)
@@ -31,7 +31,7 @@ pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result
         .map_err(|error| format!("the SARIF report cannot be written: {error}").into())
 }
 
-fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>) -> Value {
+fn log(run: &StoredRun, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>) -> Value {
     let clauses = boundary::find(boundaries, &run.header.boundary).map_or(&[][..], Boundary::clauses);
     let told: Vec<&Cause> =
         run.causes.iter().filter(|cause| cause.certainty != Certainty::Undecided).collect();
@@ -124,7 +124,7 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
     result
 }
 
-fn notifications(run: &Run, incomplete: Option<&str>) -> Vec<Value> {
+fn notifications(run: &StoredRun, incomplete: Option<&str>) -> Vec<Value> {
     let mut list = Vec::new();
     if let Some(sentence) = incomplete {
         list.push(json!({ "level": "error", "message": { "text": sentence } }));

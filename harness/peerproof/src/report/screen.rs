@@ -10,7 +10,7 @@ use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::text::one_line;
 use peerproof_engine::run::causes::{Cause, Certainty};
-use peerproof_engine::run::results::Run;
+use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::runner;
 use peerproof_engine::run::verdict::{CheckResult, Verdict, told_by};
 
@@ -29,7 +29,7 @@ pub struct Screen<'r> {
     /// Numbers of causes, failed checks and proved MUSTs, each with its tone.
     pub outcome: Vec<(Option<Tone>, String)>,
     /// Causes, gravest first.
-    pub causes: Vec<Told<'r>>,
+    pub causes: Vec<ReportedCause<'r>>,
     /// Number of expected causes.
     pub expected: usize,
     /// Checks that are undecided until a cause is fixed, by cause.
@@ -47,7 +47,7 @@ pub struct Screen<'r> {
 }
 
 /// Cause with data for reports.
-pub struct Told<'r> {
+pub struct ReportedCause<'r> {
     /// The cause.
     pub cause: &'r Cause,
     /// Check that shows the cause best.
@@ -80,17 +80,17 @@ pub struct Group<'r> {
 
 impl<'r> Screen<'r> {
     /// Computes the screen of a run of `boundary`. With `strict`, a broken SHOULD decides the exit status.
-    pub fn new(run: &'r Run, boundary: Option<&'static dyn Boundary>, strict: bool) -> Self {
+    pub fn new(run: &'r StoredRun, boundary: Option<&'static dyn Boundary>, strict: bool) -> Self {
         let clauses = boundary.map_or(&[][..], Boundary::clauses);
         let tallies = tallies(run, boundary);
-        let Sorted { hidden, undecided, unclaimed } = Sorted::of(run, boundary);
+        let UndecidedChecks { hidden, undecided, unclaimed } = UndecidedChecks::of(run, boundary);
         Self {
             outcome: outcome(run, &tallies, clauses),
             causes: run
                 .causes
                 .iter()
                 .filter(|cause| cause.is_told())
-                .filter_map(|cause| Told::of(cause, run, clauses, strict))
+                .filter_map(|cause| ReportedCause::of(cause, run, clauses, strict))
                 .collect(),
             expected: run.causes.iter().filter(|cause| cause.certainty == Certainty::Expected).count(),
             advice: match undecided.is_empty() && hidden.is_empty() {
@@ -115,8 +115,8 @@ impl<'r> Screen<'r> {
     }
 }
 
-impl<'r> Told<'r> {
-    fn of(cause: &'r Cause, run: &'r Run, clauses: &'static [Clause], strict: bool) -> Option<Self> {
+impl<'r> ReportedCause<'r> {
+    fn of(cause: &'r Cause, run: &'r StoredRun, clauses: &'static [Clause], strict: bool) -> Option<Self> {
         let check = run.checks.iter().find(|check| check.id == cause.check)?;
         let own = cause.checks.iter().find(|share| share.check == cause.check);
         let ids = cause.checks.iter().map(|share| share.check.as_str());
@@ -178,7 +178,7 @@ pub fn verdict_word(verdict: &Verdict) -> String {
     }
 }
 
-fn outcome(run: &Run, tallies: &[Tally], clauses: &[Clause]) -> Vec<(Option<Tone>, String)> {
+fn outcome(run: &StoredRun, tallies: &[Tally], clauses: &[Clause]) -> Vec<(Option<Tone>, String)> {
     let of = |certainty| run.causes.iter().filter(|cause| cause.certainty == certainty).count();
     let failed = run.checks.iter().filter(|check| check.verdict.is_failure()).count();
     let is_must = |cause: &&Cause| cause.certainty == Certainty::Broken && cause.level != Level::Should;
@@ -214,7 +214,7 @@ fn outcome(run: &Run, tallies: &[Tally], clauses: &[Clause]) -> Vec<(Option<Tone
 
 /// Undecided checks, grouped by remedy.
 #[derive(Default)]
-struct Sorted<'r> {
+struct UndecidedChecks<'r> {
     hidden: Vec<Group<'r>>,
     undecided: Vec<Group<'r>>,
     unclaimed: Unclaimed,
@@ -227,8 +227,8 @@ struct Unclaimed {
     commands: BTreeMap<String, usize>,
 }
 
-impl<'r> Sorted<'r> {
-    fn of(run: &'r Run, boundary: Option<&'static dyn Boundary>) -> Self {
+impl<'r> UndecidedChecks<'r> {
+    fn of(run: &'r StoredRun, boundary: Option<&'static dyn Boundary>) -> Self {
         let mut sorted = Self::default();
         // By index of the cause, then by words.
         let mut hidden: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
@@ -307,7 +307,7 @@ fn quoted_name(text: &str) -> &str {
 fn hidden_by(
     check: &CheckResult,
     verdict: &Verdict,
-    run: &Run,
+    run: &StoredRun,
     boundary: Option<&'static dyn Boundary>,
 ) -> Option<(usize, String)> {
     let (by, reason) = match verdict {
@@ -343,7 +343,7 @@ fn hidden_by(
 /// First canary of the command of `check`, unless that is `check` itself.
 fn first_canary<'r>(
     check: &CheckResult,
-    run: &'r Run,
+    run: &'r StoredRun,
     boundary: Option<&'static dyn Boundary>,
 ) -> Option<&'r CheckResult> {
     let command = &boundary?.checks().iter().find(|other| other.id == check.id)?.command;
@@ -353,7 +353,7 @@ fn first_canary<'r>(
 
 impl<'r> Group<'r> {
     /// Makes a group of checks with the code `code`, each with its reason.
-    fn of(code: &str, checks: Vec<(&'r str, String)>, run: &Run) -> Self {
+    fn of(code: &str, checks: Vec<(&'r str, String)>, run: &StoredRun) -> Self {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         let mut ids = Vec::new();
         for (id, reason) in checks {
@@ -413,14 +413,14 @@ impl Unclaimed {
 }
 
 /// Sentence about the rungs omitted because of `--rung`.
-fn left_out(run: &Run) -> Option<String> {
+fn left_out(run: &StoredRun) -> Option<String> {
     let farthest = run.header.rung()?;
     let others: Vec<&str> = Rung::ALL.into_iter().filter(|rung| *rung > farthest).map(Rung::word).collect();
     (!others.is_empty()).then(|| format!("Not run because of --rung {farthest}: {}", others.join(", ")))
 }
 
 /// Advice if no tool of the peer is known to work.
-fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
+fn advice(run: &StoredRun, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
     // A cause says more about a peer that does not answer.
     if run.checks.iter().any(|check| check.first_canary.is_some() && check.verdict.is_failure()) {
         return Vec::new();
@@ -443,7 +443,7 @@ fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
 }
 
 /// True if the boundary has a role `any` and the configuration maps none.
-fn lacks_a_tool(run: &Run, boundary: Option<&'static dyn Boundary>) -> bool {
+fn lacks_a_tool(run: &StoredRun, boundary: Option<&'static dyn Boundary>) -> bool {
     let is_any = |table: &str, name: &str| table == "roles" && name == "any";
     let needs = |boundary: &dyn Boundary| {
         let mut roles = boundary.checks().iter().flat_map(|check| &check.roles);
@@ -514,7 +514,7 @@ mod tests {
         check(id, Verdict::Untestable(Untestable::new(code, detail)), "TH-REQ-01", Level::Must)
     }
 
-    fn run(checks: Vec<CheckResult>) -> Run {
+    fn run(checks: Vec<CheckResult>) -> StoredRun {
         let header = RunHeader {
             peerproof: "0".to_owned(),
             boundary: "toolhost".to_owned(),
@@ -529,7 +529,7 @@ mod tests {
             config: json!({ "roles": { "any": {} } }),
             started: String::new(),
         };
-        Run::new(header, checks)
+        StoredRun::new(header, checks)
     }
 
     fn sentences<'g>(groups: &'g [Group<'_>]) -> Vec<&'g str> {

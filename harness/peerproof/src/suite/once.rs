@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 /// Data kept next to the test binary until the next run.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredProbe {
     /// Id of the nextest run.
     run: String,
     /// Measured pace.
@@ -53,7 +53,7 @@ pub(super) fn asked<E>(
         String::from_utf8(bytes).ok()
     });
     if let Some(probes) = stored.collect() {
-        let kept = Kept { run: run.to_owned(), pace: peer.pace.all(), probes };
+        let kept = StoredProbe { run: run.to_owned(), pace: peer.pace.all(), probes };
         // If it cannot be written, the next process asks again.
         let _asked_again = serde_json::to_string(&kept).is_ok_and(|text| private::write(file, &text).is_ok());
     }
@@ -64,7 +64,7 @@ pub(super) fn asked<E>(
 fn kept(held: &mut File, run: &str) -> Option<(BTreeMap<String, Measured>, Vec<Transcript>)> {
     let mut text = String::new();
     held.read_to_string(&mut text).ok()?;
-    let kept: Kept = serde_json::from_str(&text).ok()?;
+    let kept: StoredProbe = serde_json::from_str(&text).ok()?;
     let probes = kept.probes.iter().map(|stored| Transcript::load(stored.as_bytes()).ok());
     (kept.run == run).then_some((kept.pace, probes.collect::<Option<_>>()?))
 }

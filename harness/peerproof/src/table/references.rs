@@ -1,7 +1,7 @@
 //! Reference peers of every boundary.
 
 use peerproof_engine::contract::boundary::Boundary;
-use peerproof_engine::drive::played::Played;
+use peerproof_engine::drive::reference_peers::Played;
 use peerproof_played::{envelope, json_rpc, mcp, policy_driver, python_tool, run_log, run_queue, toolhost};
 
 /// One row per boundary.

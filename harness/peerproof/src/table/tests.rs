@@ -18,7 +18,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Session, Step};
 use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::rung::{Rung, Rungs};
-use peerproof_engine::data::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{Bytes, Event, EventKind, Exit, Transcript};
 use peerproof_engine::drive::parallel;
 
 /// Replaces every string in `value` that is neither a member name nor a placeholder.
@@ -34,15 +34,15 @@ fn replace_strings(value: &mut Value, with: &str) {
 #[test]
 fn what_is_wrong_with_the_answer_to_a_canary_is_told_once() {
     let boundary = find("toolhost").unwrap();
-    let facts = boundary.usual_facts(Side::Provider);
+    let facts = boundary.full_facts(Side::Provider);
     let is_canary = |step: &Step| step.expect["reason"] == CANARY_FAILED;
     let serve = boundary.checks().iter().filter(|check| check.command == "serve" && !check.first_canary);
     let mut plans = serve.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
     let plan = plans.find(|plan| plan.steps.iter().any(is_canary)).unwrap();
     let canary = plan.steps.iter().position(is_canary).unwrap();
-    let reply = |text: &str| Kind::Received { bytes: Bytes(text.into()) };
+    let reply = |text: &str| EventKind::Received { bytes: Bytes(text.into()) };
     let judged = |text: &str| {
-        let sent = Kind::Sent { step: canary, payload: Payload::text("{}\n") };
+        let sent = EventKind::Sent { step: canary, payload: Payload::text("{}\n") };
         let events = [sent, reply(text)].map(|kind| Event { at_us: 0, session: 0, kind });
         let transcript = Transcript {
             boundary: "toolhost".to_owned(),
@@ -71,7 +71,7 @@ fn plans_are_made_whatever_peers_call_their_things() {
         // Wherever a text is cut, one of these has no character boundary there.
         for shift in 0..4 {
             let name = format!("{}{}", "a".repeat(shift), "\u{1F600}".repeat(12));
-            let mut facts = boundary.usual_facts(side);
+            let mut facts = boundary.full_facts(side);
             facts.roles.values_mut().for_each(|role| replace_strings(role, &name));
             for check in boundary.checks() {
                 planned += usize::from((check.planner)(&facts, &mut Rng::new(1)).is_ok());
@@ -105,7 +105,7 @@ fn died(name: &str, command: &str, should: &str) -> Vec<(String, String)> {
     let boundary = find(name).unwrap();
     let is_about = |step: &&Step| step.expect["clause"] == should && matches!(step.act, Act::Send { .. });
     let of_command = boundary.commands().into_iter().find(|(_, names)| names.contains(&command));
-    let facts = boundary.usual_facts(of_command.unwrap().0);
+    let facts = boundary.full_facts(of_command.unwrap().0);
     let checks = boundary.checks().iter().filter(|check| check.command == command);
     let mut plans = checks.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
     let (step, mut plan) =
@@ -115,7 +115,7 @@ fn died(name: &str, command: &str, should: &str) -> Vec<(String, String)> {
     plan.steps = vec![Step { session: 0, ..step }];
     plan.expect = Value::Null;
     let ended = match command {
-        HTTP => Kind::HttpFailed {
+        HTTP => EventKind::HttpFailed {
             step: 0,
             of_step: 0,
             connection: 0,
@@ -123,9 +123,9 @@ fn died(name: &str, command: &str, should: &str) -> Vec<(String, String)> {
             wholly_sent: true,
             will_retry: false,
         },
-        _ => Kind::StdinClosed,
+        _ => EventKind::StdinClosed,
     };
-    let kinds = [Kind::Sent { step: 0, payload }, ended, Kind::Exited { exit: Exit::Signal(11) }];
+    let kinds = [EventKind::Sent { step: 0, payload }, ended, EventKind::Exited { exit: Exit::Signal(11) }];
     let transcript = Transcript {
         boundary: name.to_owned(),
         check: "by-hand".to_owned(),

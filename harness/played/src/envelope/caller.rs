@@ -5,8 +5,8 @@ use peerproof_reference::io::envelope_caller::{self as shell, WORD};
 
 use super::super::arguments::{refuse, run_with_fault, split_mutant, split_presentation};
 use peerproof_engine::data::clause::Side;
-use peerproof_engine::drive::played::{Mutant, Reference};
 use peerproof_engine::drive::presentation::{Harmless, Presenter};
+use peerproof_engine::drive::reference_peers::{Mutant, Reference};
 use peerproof_envelope::caller::COMMAND;
 
 /// Arguments after `peerproof peer envelope`.

@@ -15,7 +15,7 @@ use peerproof_engine::data::json::{Json, Presentation, present};
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{Bytes, Event as Happened, EventKind, Exit, Transcript};
 use peerproof_envelope::face::{COMMAND, judge};
 use peerproof_envelope::generate;
 
@@ -50,7 +50,7 @@ pub fn generated(mut rng: Rng) {
 
 fn facts() -> &'static Arc<Facts> {
     static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
-    FACTS.get_or_init(|| Arc::new(peerproof_envelope::boundary().usual_facts(Side::Provider)))
+    FACTS.get_or_init(|| Arc::new(peerproof_envelope::boundary().full_facts(Side::Provider)))
 }
 
 /// Checks that the model finds no fault in the answer to each input; returns exit statuses and replies.
@@ -61,8 +61,8 @@ fn holds(process: Process, inputs: &[Vec<u8>]) -> Vec<(i32, Vec<u8>)> {
         let mut engine = machine(Config { choices, id_seed: session as u64 * 100, ..Config::default() });
         let mut note = |kind| events.push(Happened { at_us: session as u64, session, kind });
         let payload = Payload::from_bytes(input);
-        note(Kind::Sent { step: steps.len(), payload: payload.clone() });
-        note(Kind::StdinClosed);
+        note(EventKind::Sent { step: steps.len(), payload: payload.clone() });
+        note(EventKind::StdinClosed);
         let mut actions = Vec::new();
         engine.handle(Event::Stdin(input), 0, &mut actions);
         engine.handle(Event::StdinEof, 0, &mut actions);
@@ -71,11 +71,11 @@ fn holds(process: Process, inputs: &[Vec<u8>]) -> Vec<(i32, Vec<u8>)> {
             match action {
                 Action::Stdout(bytes) => {
                     reply.extend_from_slice(&bytes);
-                    note(Kind::Received { bytes: Bytes(bytes) });
+                    note(EventKind::Received { bytes: Bytes(bytes) });
                 }
                 Action::Exit(code) => {
                     status = code;
-                    note(Kind::Exited { exit: Exit::Code(code) });
+                    note(EventKind::Exited { exit: Exit::Code(code) });
                 }
                 other => panic!("unexpected {other:?}"),
             }

@@ -12,8 +12,8 @@ use super::super::inside;
 use super::unclaimed;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::machine as engine;
-use peerproof_engine::drive::played::{Mutant, Reference};
 use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::reference_peers::{Mutant, Reference};
 use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 use peerproof_json_rpc::client::COMMAND;
 

@@ -20,16 +20,16 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json};
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step as Planned};
-use peerproof_engine::data::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
-use peerproof_json_rpc::{server, usual};
+use peerproof_engine::data::transcript::{Bytes, Event as Happened, EventKind, Exit, Transcript};
+use peerproof_json_rpc::{full_facts, server};
 
-use crate::input::{Conversation, Few, Line, Pieces};
+use crate::input::{Conversation, Line, Pieces, ShortList};
 pub use spell::{Element, Sent, Step};
 
 /// Conversation of lines.
 pub type Talk = Conversation<Line<Sent>>;
 /// Elements of a batch.
-pub type Batch = Few<Element, 200>;
+pub type Batch = ShortList<Element, 200>;
 /// Conversation about tasks that may stream.
 pub type Tasks = Conversation<Step>;
 
@@ -268,7 +268,7 @@ fn read(bytes: &[u8]) -> Json {
 
 fn facts() -> &'static Arc<Facts> {
     static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
-    FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
+    FACTS.get_or_init(|| Arc::new(full_facts::facts(Side::Provider)))
 }
 
 /// The reference in this process, on a controlled clock.
@@ -296,7 +296,7 @@ impl Server {
         }
     }
 
-    fn note(&mut self, kind: Kind) {
+    fn note(&mut self, kind: EventKind) {
         let at_us = self.now * 1_000 + self.events.len() as u64 % 1_000;
         self.events.push(Happened { at_us, session: 0, kind });
     }
@@ -309,7 +309,7 @@ impl Server {
             match action {
                 Action::Stdout(bytes) => {
                     self.out.extend_from_slice(&bytes);
-                    self.note(Kind::Received { bytes: Bytes(bytes) });
+                    self.note(EventKind::Received { bytes: Bytes(bytes) });
                 }
                 Action::WakeAt(time) => self.wake_at = Some(time),
                 Action::Exit(status) => {
@@ -343,7 +343,7 @@ impl Server {
 
     fn turn_in(&mut self, bytes: &[u8], pieces: Pieces) -> Vec<u8> {
         let (step, payload) = (self.steps.len(), Payload::from_bytes(bytes));
-        self.note(Kind::Sent { step, payload: payload.clone() });
+        self.note(EventKind::Sent { step, payload: payload.clone() });
         self.steps.push(Planned::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 }));
         let before = self.out.len();
         pieces.of(bytes).for_each(|piece| self.event(Event::Stdin(piece)));
@@ -353,12 +353,12 @@ impl Server {
 
     /// Ends the input, awaits the end of the server and judges everything by the model; returns the number of steps.
     fn finish(mut self) -> usize {
-        self.note(Kind::StdinClosed);
+        self.note(EventKind::StdinClosed);
         self.event(Event::StdinEof);
         self.pass(700_000);
         assert!(self.exited, "the end of the input ends the server");
-        self.note(Kind::StdoutClosed);
-        self.note(Kind::Exited { exit: Exit::Code(0) });
+        self.note(EventKind::StdoutClosed);
+        self.note(EventKind::Exited { exit: Exit::Code(0) });
         let count = self.steps.len();
         self.steps.push(Planned::new(Act::Finish));
         let session = Session { command: "command".to_owned(), ..Session::default() };

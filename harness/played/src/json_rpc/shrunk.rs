@@ -11,7 +11,7 @@ use peerproof_engine::data::rng::Rng;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::lab::Lab;
 use peerproof_engine::drive::peer::{Origin, Peer};
-use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_engine::run::runner::Failure;
 use peerproof_engine::run::shrink::{Shrunk, shrink};
 
@@ -126,7 +126,9 @@ fn what_is_sealed_as_it_is_written_is_sealed_anew_in_each_smaller_conversation()
         .events
         .iter()
         .filter_map(|event| match &event.kind {
-            peerproof_engine::data::transcript::Kind::Sent { payload, .. } => Some(payload.summary(1_000)),
+            peerproof_engine::data::transcript::EventKind::Sent { payload, .. } => {
+                Some(payload.summary(1_000))
+            }
             _ => None,
         })
         .collect();
@@ -137,7 +139,7 @@ fn what_is_sealed_as_it_is_written_is_sealed_anew_in_each_smaller_conversation()
 fn a_client_is_told_less_and_hears_less() {
     // Twelve calls of every kind, with a server that says more than necessary.
     let plan = |_: &Facts| {
-        of_check("json_rpc/client/error/of-each-final-code")(&json_rpc().usual_facts(Side::Consumer))
+        of_check("json_rpc/client/error/of-each-final-code")(&json_rpc().full_facts(Side::Consumer))
     };
     let mutants = super::played().mutants();
     let mutant = mutants

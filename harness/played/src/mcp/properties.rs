@@ -8,9 +8,9 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::{Payload, Vars};
 use peerproof_engine::data::plan::{Act, Plan};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
-use peerproof_engine::drive::machine::{Action, Event};
-use peerproof_mcp::{connection, generate, server, usual};
+use peerproof_engine::data::transcript::{Bytes, Event as Happened, EventKind, Exit, Transcript};
+use peerproof_engine::drive::machine::{Action, MachineEvent};
+use peerproof_mcp::{connection, full_facts, generate, server};
 
 /// The model allows the reference's answers in generated conversations.
 ///
@@ -32,7 +32,7 @@ pub fn bytes(data: &[u8]) {
 
 fn facts() -> &'static Arc<Facts> {
     static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
-    FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
+    FACTS.get_or_init(|| Arc::new(full_facts::facts(Side::Provider)))
 }
 
 /// Checks that the model finds no fault in the reference's answers to a plan.
@@ -43,12 +43,12 @@ fn holds(plan: Plan) {
     for (at, step) in plan.steps.iter().enumerate() {
         let Act::Send { payload, .. } = &step.act else { continue };
         let bytes = payload.expand(&Vars::new()).unwrap_or_default();
-        events.push(Kind::Sent { step: at, payload: payload.clone() });
-        machine.handle(Event::Stdin(&bytes), 0, &mut actions);
+        events.push(EventKind::Sent { step: at, payload: payload.clone() });
+        machine.handle(MachineEvent::Stdin(&bytes), 0, &mut actions);
         answer(&plan, &mut *machine, &mut actions, &mut events);
     }
-    events.push(Kind::StdinClosed);
-    machine.handle(Event::StdinEof, 0, &mut actions);
+    events.push(EventKind::StdinClosed);
+    machine.handle(MachineEvent::StdinEof, 0, &mut actions);
     answer(&plan, &mut *machine, &mut actions, &mut events);
     let events = events.into_iter().map(|kind| Happened { at_us: 0, session: 0, kind }).collect();
     let transcript = Transcript {
@@ -72,7 +72,7 @@ fn answer(
     plan: &Plan,
     machine: &mut dyn peerproof_engine::drive::machine::Machine,
     actions: &mut Vec<Action>,
-    events: &mut Vec<Kind>,
+    events: &mut Vec<EventKind>,
 ) {
     loop {
         let mut replies = Vec::new();
@@ -80,10 +80,12 @@ fn answer(
             match action {
                 Action::Stdout(bytes) => {
                     let frames = bytes.split(|byte| *byte == b'\n').filter(|frame| !frame.is_empty());
-                    replies.extend(frames.filter_map(|frame| connection::aside(facts(), plan, frame)?.reply));
-                    events.push(Kind::Received { bytes: Bytes(bytes) });
+                    replies.extend(
+                        frames.filter_map(|frame| connection::unmatched_frame(facts(), plan, frame)?.reply),
+                    );
+                    events.push(EventKind::Received { bytes: Bytes(bytes) });
                 }
-                Action::Exit(code) => events.push(Kind::Exited { exit: Exit::Code(code) }),
+                Action::Exit(code) => events.push(EventKind::Exited { exit: Exit::Code(code) }),
                 _ => {}
             }
         }
@@ -91,8 +93,8 @@ fn answer(
             return;
         }
         for reply in replies {
-            machine.handle(Event::Stdin(&reply), 0, actions);
-            events.push(Kind::Answered { bytes: Bytes(reply) });
+            machine.handle(MachineEvent::Stdin(&reply), 0, actions);
+            events.push(EventKind::Answered { bytes: Bytes(reply) });
         }
     }
 }

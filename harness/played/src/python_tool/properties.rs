@@ -14,11 +14,11 @@ use peerproof_engine::data::payload::Vars;
 use peerproof_engine::data::plan::Act;
 use peerproof_engine::data::rng::Rng;
 use peerproof_python_tool::generate;
-use peerproof_python_tool::model::{Request, Stand};
+use peerproof_python_tool::model::{Acceptance, Request};
 
 fn facts() -> &'static Facts {
     static FACTS: OnceLock<Facts> = OnceLock::new();
-    FACTS.get_or_init(|| peerproof_python_tool::boundary().usual_facts(Side::Provider))
+    FACTS.get_or_init(|| peerproof_python_tool::boundary().full_facts(Side::Provider))
 }
 
 /// The reference refuses requests that the model refuses, accepts those without any peculiarity, and is exactly as
@@ -30,7 +30,7 @@ pub fn request(data: &[u8]) {
     let request = Request::read(facts(), data);
     let order = Order::read(data.trim_ascii_start(), &Config::default());
     let text = || String::from_utf8_lossy(data).into_owned();
-    let is_refused = request.of(|it| *it == Stand::Refuse).is_some();
+    let is_refused = request.of(|it| *it == Acceptance::Refuse).is_some();
     match &order {
         Ok(_) => assert!(!is_refused, "{:?}\naccepted: {}", request.traits, text()),
         Err(why) => assert!(!request.traits.is_empty(), "{why}\nrefused: {}", text()),

@@ -5,7 +5,7 @@ use peerproof_reference::python_tool::runtime::mutants;
 
 use super::super::arguments::{refuse, run_with_fault, split_mutant, variable};
 use peerproof_engine::data::clause::Side;
-use peerproof_engine::drive::played::{Mutant, Reference};
+use peerproof_engine::drive::reference_peers::{Mutant, Reference};
 use peerproof_python_tool::runtime::COMMAND;
 
 /// Arguments after `peerproof peer python_tool`.

@@ -7,7 +7,7 @@ mod stored;
 use std::collections::VecDeque;
 
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
-use peerproof_reference::run_log::{Config, Replayer, Right};
+use peerproof_reference::run_log::{Config, CorrectDecisions, Replayer};
 
 use peerproof_engine::contract::program::Program as _;
 use peerproof_engine::data::json::Json;
@@ -74,7 +74,7 @@ pub fn generated(mut rng: Rng) {
 
 /// Verdict of the reference replayer about a log; `None` if a tool hangs.
 fn replayed(log: &[u8]) -> Option<String> {
-    let mut machine = Replayer::new(Config::new("peer"), Box::new(Right));
+    let mut machine = Replayer::new(Config::new("peer"), Box::new(CorrectDecisions));
     let (mut said, mut asked) = (Vec::new(), VecDeque::new());
     machine.handle(Event::Stdin(log), 0, &mut said);
     asked.extend(said.drain(..));

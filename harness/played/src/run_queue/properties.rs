@@ -2,11 +2,11 @@
 //! which panic if a property does not hold.
 
 use peerproof_reference::http::{HttpCaps, HttpStep, RequestReader};
-use peerproof_reference::run_queue::disk::{Disk, Fault, Kind, Op, Out};
-use peerproof_reference::run_queue::{Adapter, Careful, Config, Parts, Ways as _};
+use peerproof_reference::run_queue::disk::{Disk, Fault, Kind, Op, OpResult};
+use peerproof_reference::run_queue::{Adapter, Careful, Config, Decisions as _, Parts};
 
 use peerproof_run_queue::http::may_answer;
-use peerproof_run_queue::job::{self, What};
+use peerproof_run_queue::job::{self, JobVerdict};
 
 /// The model does not call a job malformed that the reference accepts. The reference refuses more: known members of
 /// wrong types.
@@ -16,7 +16,7 @@ use peerproof_run_queue::job::{self, What};
 pub fn job(data: &[u8]) {
     if Careful.read(data, &Config::default()).is_ok() {
         let what = job::read(data);
-        assert!(!matches!(what, What::Malformed(_)), "{what:?}: {}", String::from_utf8_lossy(data));
+        assert!(!matches!(what, JobVerdict::Malformed(_)), "{what:?}: {}", String::from_utf8_lossy(data));
     }
 }
 
@@ -40,7 +40,7 @@ pub fn http(data: &[u8]) {
     };
     let status = match step {
         HttpStep::Request(request) => {
-            Adapter::new(Config::default(), Parts::new(Box::new(Bottomless))).answer(&request).0
+            Adapter::new(Config::default(), Parts::new(Box::new(DiscardingStore))).answer(&request).0
         }
         HttpStep::Bad(status) => status,
         HttpStep::More | HttpStep::Continue => return,
@@ -49,15 +49,15 @@ pub fn http(data: &[u8]) {
 }
 
 /// Store that accepts every job and holds none.
-struct Bottomless;
+struct DiscardingStore;
 
-impl Disk for Bottomless {
-    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+impl Disk for DiscardingStore {
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault> {
         Ok(match op {
-            Op::List(_) => Out::Entries(Vec::new()),
-            Op::Look(_) => Out::Kind(Kind::Missing),
+            Op::List(_) => OpResult::Entries(Vec::new()),
+            Op::Look(_) => OpResult::Kind(Kind::Missing),
             Op::Read { .. } => return Err(Fault::Missing),
-            _ => Out::Done,
+            _ => OpResult::Done,
         })
     }
 }

@@ -18,8 +18,8 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::data::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
-use peerproof_toolhost::{model, oracle, reply_rules, usual};
+use peerproof_engine::data::transcript::{Bytes, Event as Happened, EventKind, Exit, Transcript};
+use peerproof_toolhost::{full_facts, model, oracle, reply_rules};
 
 use crate::input::{Conversation, Line, Pieces};
 pub use spell::Request;
@@ -247,7 +247,7 @@ fn decode(bytes: &[u8]) -> Json {
 
 fn facts() -> &'static Arc<Facts> {
     static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
-    FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
+    FACTS.get_or_init(|| Arc::new(full_facts::facts(Side::Provider)))
 }
 
 /// Transcript of a finished session in lock-step.
@@ -264,16 +264,16 @@ fn transcript(command: &str, turns: &[(Vec<u8>, Vec<u8>)]) -> Transcript {
     };
     for (step, (sent, received)) in turns.iter().enumerate() {
         let payload = Payload::from_bytes(sent);
-        push(Kind::Sent { step, payload: payload.clone() });
+        push(EventKind::Sent { step, payload: payload.clone() });
         plan.steps.push(Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 }));
         if !received.is_empty() {
-            push(Kind::Received { bytes: Bytes(received.clone()) });
+            push(EventKind::Received { bytes: Bytes(received.clone()) });
         }
     }
     plan.steps.push(Step::new(Act::Finish));
-    push(Kind::StdinClosed);
-    push(Kind::StdoutClosed);
-    push(Kind::Exited { exit: Exit::Code(0) });
+    push(EventKind::StdinClosed);
+    push(EventKind::StdoutClosed);
+    push(EventKind::Exited { exit: Exit::Code(0) });
     Transcript {
         boundary: "toolhost".to_owned(),
         check: "property".to_owned(),

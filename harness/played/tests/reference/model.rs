@@ -17,7 +17,7 @@ use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::lab::Lab;
-use peerproof_engine::drive::machine::{Action, Event, Machine, Millis};
+use peerproof_engine::drive::machine::{Action, Machine, MachineEvent, Millis};
 use peerproof_engine::drive::parallel;
 use peerproof_engine::drive::peer::{MakeMachine, Origin, Peer};
 use peerproof_engine::run::runner::Failure;
@@ -30,7 +30,7 @@ fn toolhost() -> &'static dyn Boundary {
 }
 
 fn peer(choices: &[(&str, &str)], make: MakeMachine) -> Peer {
-    let mut facts = toolhost().usual_facts(Side::Provider);
+    let mut facts = toolhost().full_facts(Side::Provider);
     for (key, value) in choices {
         facts.choices.insert((*key).to_owned(), (*value).to_owned());
     }
@@ -77,7 +77,7 @@ struct Wrapped {
 }
 
 impl Machine for Wrapped {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         let mut inner = Vec::new();
         self.inner.handle(event, now, &mut inner);
         for action in inner {
@@ -261,9 +261,9 @@ fn serve(steps: Vec<Step>) -> Plan {
 fn a_request_refused_without_right_ran_nothing() {
     struct Refuses(Box<dyn Machine>);
     impl Machine for Refuses {
-        fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
             match event {
-                Event::Stdin(bytes) if memchr(bytes, b"\"note\"") => {
+                MachineEvent::Stdin(bytes) if memchr(bytes, b"\"note\"") => {
                     let refusal = b"{\"ok\":false,\"error\":\"malformed request\"}\n";
                     actions.push(Action::Stdout(refusal.to_vec()));
                 }
@@ -390,11 +390,11 @@ fn finds_a_peer_that_ignores_keys() {
     /// Hides idempotency keys from the machine.
     struct Keyless(Box<dyn Machine>);
     impl Machine for Keyless {
-        fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
             match event {
-                Event::Stdin(bytes) => {
+                MachineEvent::Stdin(bytes) => {
                     let text = replaced_bytes(bytes, b"idempotency_key", b"idempotency_kex");
-                    self.0.handle(Event::Stdin(&text), now, actions);
+                    self.0.handle(MachineEvent::Stdin(&text), now, actions);
                 }
                 other => self.0.handle(other, now, actions),
             }
@@ -441,7 +441,7 @@ fn finds_a_peer_whose_deltas_say_nothing() {
 
 #[test]
 fn generates_the_same_conversation_for_the_same_seed() {
-    let facts: Facts = toolhost().usual_facts(Side::Provider);
+    let facts: Facts = toolhost().full_facts(Side::Provider);
     let plans = |seed| {
         let mut rng = Rng::new(seed);
         (0..20).map(|_| toolhost().generate(&facts, &mut rng)).collect::<Vec<Plan>>()

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
-use peerproof_policy_driver::select::model::{Breaker, Span, Start};
+use peerproof_policy_driver::selector::model::{Breaker, Span, Start};
 use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 use peerproof_reference::policy_driver::guard::{FileKind, Files};
@@ -32,7 +32,7 @@ impl Files for Programs {
 #[derive(Debug, Clone)]
 enum Step {
     /// A request comes; a driver started for it behaves like this.
-    Ask(Deed),
+    Ask(DriverBehaviour),
     /// Time passes.
     Pass(Millis),
     /// A line comes that starts nothing.
@@ -41,7 +41,7 @@ enum Step {
 
 /// Behaviour of a driver.
 #[derive(Debug, Clone)]
-enum Deed {
+enum DriverBehaviour {
     /// Prints and exits with 0 after this time.
     Prints(&'static str, Millis),
     /// Prints a block and ends otherwise after this time.
@@ -56,7 +56,7 @@ enum Deed {
     IsNone,
 }
 
-impl Deed {
+impl DriverBehaviour {
     fn is_block(&self) -> bool {
         matches!(self, Self::Prints(text, after) if *after < TIMEOUT_MS && valid(text))
     }
@@ -66,7 +66,7 @@ fn valid(text: &str) -> bool {
     [BLOCK, "<NOOP><END>", "<ASK_SUP><END>"].contains(&text.trim())
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn deed() -> impl Strategy<Value = DriverBehaviour> {
     let texts = prop::sample::select(vec![
         BLOCK,
         " <PICK><SID0002><END>\n",
@@ -80,12 +80,12 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]);
     let exits = prop_oneof![(1..256).prop_map(ChildExit::Code), (1..32).prop_map(ChildExit::Signal)];
     prop_oneof![
-        6 => (texts.clone(), 0..TIMEOUT_MS + 10).prop_map(|(text, after)| Deed::Prints(text, after)),
-        2 => (exits, 0..TIMEOUT_MS + 10).prop_map(|(exit, after)| Deed::Ends(exit, after)),
-        1 => Just(Deed::Floods),
-        1 => (texts, any::<bool>()).prop_map(|(text, closes)| Deed::Hangs(text, closes)),
-        1 => (1..TIMEOUT_MS).prop_map(Deed::Dribbles),
-        1 => Just(Deed::IsNone),
+        6 => (texts.clone(), 0..TIMEOUT_MS + 10).prop_map(|(text, after)| DriverBehaviour::Prints(text, after)),
+        2 => (exits, 0..TIMEOUT_MS + 10).prop_map(|(exit, after)| DriverBehaviour::Ends(exit, after)),
+        1 => Just(DriverBehaviour::Floods),
+        1 => (texts, any::<bool>()).prop_map(|(text, closes)| DriverBehaviour::Hangs(text, closes)),
+        1 => (1..TIMEOUT_MS).prop_map(DriverBehaviour::Dribbles),
+        1 => Just(DriverBehaviour::IsNone),
     ]
 }
 
@@ -174,39 +174,39 @@ impl World {
     }
 
     /// Asks, with a driver of this behaviour; returns the number of starts and the Selection.
-    fn ask(&mut self, deed: &Deed) -> (u32, serde_json::Value) {
+    fn ask(&mut self, deed: &DriverBehaviour) -> (u32, serde_json::Value) {
         const REQUEST: &str =
             "{\"control_mode\":\"POLICY_ONLY\",\"menu\":[{\"sid\":\"SID0001\"},{\"sid\":\"SID0002\"}]}\n";
         let (before, began) = (self.starts, self.now);
         self.tell(Event::Stdin(REQUEST.as_bytes()));
         if self.driving {
             match deed {
-                Deed::Prints(text, after) => {
+                DriverBehaviour::Prints(text, after) => {
                     self.pass_to(began + after);
                     self.print(text);
                     self.end(ChildExit::Code(0));
                 }
-                Deed::Ends(exit, after) => {
+                DriverBehaviour::Ends(exit, after) => {
                     self.print(BLOCK);
                     self.pass_to(began + after);
                     self.end(*exit);
                 }
-                Deed::Floods => self.print(&format!("{BLOCK}{}", " ".repeat(STDOUT_MAX))),
-                Deed::Hangs(text, closes) => {
+                DriverBehaviour::Floods => self.print(&format!("{BLOCK}{}", " ".repeat(STDOUT_MAX))),
+                DriverBehaviour::Hangs(text, closes) => {
                     self.print(text);
                     if *closes {
                         self.tell(Event::ChildStdoutEof);
                     }
                     self.pass_to(began + 2 * TIMEOUT_MS);
                 }
-                Deed::Dribbles(pause) => {
+                DriverBehaviour::Dribbles(pause) => {
                     for n in 1..=2 * TIMEOUT_MS / pause {
                         self.pass_to(began + n * pause);
                         self.print(" ");
                     }
                     self.pass_to(began + 2 * TIMEOUT_MS);
                 }
-                Deed::IsNone => {
+                DriverBehaviour::IsNone => {
                     self.tell(Event::ChildSpawnFailed(SpawnFailure::NotFound("driver".to_owned())))
                 }
             }

@@ -1,7 +1,7 @@
 //! Checks of the bridge: a driver that asks a model over HTTP. The harness plays the model.
 
 use super::super::BRIDGE;
-use super::super::driver::expect::{Allowed, Asked, Expect, Picked};
+use super::super::driver::expect::{Allowed, Expect, ModelRequest, PickForm};
 use super::super::driver::talk::{AUTHORIZATION, Talk, URL};
 use super::super::request::{Entry, Request};
 use peerproof_engine::data::check::Check;
@@ -63,7 +63,7 @@ fn model<'t, 'f>(talk: &'t mut Talk<'f>, block: &str) -> &'t mut Talk<'f> {
 
 fn picked(clause: &str) -> Expect {
     let sid = Some("SID0007".to_owned());
-    Expect::new(clause, Allowed::Pick { form: Some(Picked::Plain), sid, patch: None }).narrow()
+    Expect::new(clause, Allowed::Pick { form: Some(PickForm::Plain), sid, patch: None }).narrow()
 }
 
 /// Expects a non-zero exit.
@@ -111,7 +111,7 @@ fn post() -> Check {
             for (target, request) in requests {
                 talk.model(target, 200, reply("machina_out", PICK), None);
                 let target = target.to_owned();
-                talk.decide(&request, picked("PD-LLM-01").asks(Asked::Payload { target }));
+                talk.decide(&request, picked("PD-LLM-01").asks(ModelRequest::Payload { target }));
             }
         },
     )
@@ -124,7 +124,7 @@ fn authorization() -> Check {
          no such header.",
         &["PD-LLM-02"],
         |talk| {
-            let asked = |value: Option<&str>| Asked::Authorization(value.map(str::to_owned));
+            let asked = |value: Option<&str>| ModelRequest::Authorization(value.map(str::to_owned));
             model(talk, PICK).decide(&Request::plain(), picked("PD-LLM-02").asks(asked(None)));
             for value in ["Bearer peerproof-test-token", "Basic cGVlcnByb29mOnRlc3Q="] {
                 model(talk, PICK).env(AUTHORIZATION, value);
@@ -148,9 +148,9 @@ fn forms() -> Check {
             let cases = [
                 (
                     "<PICK><SID0003><INP>{\"k\":\"</INP>\"}</INP><END>",
-                    patched(Picked::Inp, r#"{"k":"</INP>"}"#),
+                    patched(PickForm::Inp, r#"{"k":"</INP>"}"#),
                 ),
-                ("<PICK><SID0003><INP64>eyJrIjoxfQ==</INP64><END>", patched(Picked::Inp64, r#"{"k":1}"#)),
+                ("<PICK><SID0003><INP64>eyJrIjoxfQ==</INP64><END>", patched(PickForm::Inp64, r#"{"k":1}"#)),
                 ("<ASK_SUP><END>", no_pick()),
                 ("<NOOP><END>", no_pick()),
                 (" \t\r\n<PICK><SID0007><END>\n\n", picked("PD-LLM-03")),
@@ -195,7 +195,7 @@ fn large() -> Check {
             let patch = format!("{{\"k\":\"{}\"}}", "long ".repeat(12_000));
             let block = format!("<PICK><SID0007><INP>{patch}</INP><END>");
             let sid = Some("SID0007".to_owned());
-            let whole = Allowed::Pick { form: Some(Picked::Inp), sid, patch: Some(Payload::text(&patch)) };
+            let whole = Allowed::Pick { form: Some(PickForm::Inp), sid, patch: Some(Payload::text(&patch)) };
             let expect = Expect::new("PD-LLM-03", whole).narrow();
             model(talk, &block).decide(&Request::plain(), expect);
             let usage = "x".repeat(300_000);
@@ -345,7 +345,7 @@ fn invalid_blocks() -> Check {
             for said in ["<PICK><SID0007><INP64>e30</INP64><END>", "<PICK><SID0007><INP64>e31=</INP64><END>"]
             {
                 let (sid, patch) = (Some("SID0007".to_owned()), Some(Payload::text("{}")));
-                let right = Allowed::Pick { form: Some(Picked::Inp64), sid, patch };
+                let right = Allowed::Pick { form: Some(PickForm::Inp64), sid, patch };
                 model(talk, said)
                     .decide(&Request::plain(), failure("PD-LLM-05").or(Allowed::NoPick).or(right));
             }

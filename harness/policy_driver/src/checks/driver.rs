@@ -78,14 +78,14 @@ fn with_raw(request: &Request, name: &str, value: &str) -> Payload {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::usual;
+    use super::super::super::full_facts;
     use super::*;
     use peerproof_engine::data::check::Untestable;
     use peerproof_engine::data::clause::Side;
 
     /// Reasons why checks with this part in their ids are untestable if the payload of `role` is this text.
     fn reasons(part: &str, role: &str, payload: &str) -> Vec<Option<Untestable>> {
-        let mut facts = usual::facts(Side::Provider);
+        let mut facts = full_facts::facts(Side::Provider);
         let payload: serde_json::Value = serde_json::from_str(payload).unwrap();
         facts.roles.insert(role.to_owned(), serde_json::json!({ "payload": payload }));
         let all = checks().into_iter().filter(|check| check.id.contains(part));

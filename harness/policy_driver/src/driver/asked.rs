@@ -1,11 +1,11 @@
 //! Judge of the requests of a bridge to its model.
 
-use super::expect::{Asked, Expect};
+use super::expect::{Expect, ModelRequest};
 use super::payload::payload;
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::{self, DecodeLimits};
 use peerproof_engine::data::payload::shorten;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// A request to the model.
 struct Request<'a> {
@@ -34,7 +34,7 @@ pub fn judge(transcript: &Transcript, session: usize, expect: &Expect) -> Option
     let requests: Vec<Request<'_>> = transcript
         .of(session)
         .filter_map(|event| match &event.kind {
-            Kind::ListenerHit { head, body, .. } => {
+            EventKind::ListenerHit { head, body, .. } => {
                 Some(Request { head: String::from_utf8_lossy(&head.0).into_owned(), body: &body.0 })
             }
             _ => None,
@@ -45,7 +45,7 @@ pub fn judge(transcript: &Transcript, session: usize, expect: &Expect) -> Option
         return Some(Finding::new(clause, "not_asked", "a request to the model", "no request"));
     };
     let (reason, expected, got) = match asked {
-        Asked::Payload { target } => {
+        ModelRequest::Payload { target } => {
             let sent = payload(&transcript.plan, &expect.payload);
             let is_sent = |request: &Request<'_>| {
                 let body = json::decode(request.body, &DecodeLimits::default()).ok().map(|body| body.value);
@@ -63,7 +63,7 @@ pub fn judge(transcript: &Transcript, session: usize, expect: &Expect) -> Option
                 ("other_body", "the payload as the body".to_owned(), shorten(&body, 240).into_owned())
             }
         }
-        Asked::Authorization(value) => {
+        ModelRequest::Authorization(value) => {
             let wrong =
                 requests.iter().find(|request| request.header("authorization") != value.as_deref())?;
             let said = |value: Option<&str>| value.map_or("none".to_owned(), |value| format!("{value:?}"));

@@ -35,16 +35,16 @@ pub struct Expect {
     pub twin: Option<usize>,
     /// Required request to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<ModelRequest>,
     /// Form of the picks that the conversation tests. Without a decision in this form it proves nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shows: Option<Picked>,
+    pub shows: Option<PickForm>,
 }
 
 /// Required request of a bridge to its model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum ModelRequest {
     /// The payload, sent by POST.
     Payload {
         /// Path and query.
@@ -64,7 +64,7 @@ pub enum Allowed {
     Pick {
         /// Form; `None` allows all three.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        form: Option<Picked>,
+        form: Option<PickForm>,
         /// SID of the picked entry.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sid: Option<String>,
@@ -89,7 +89,7 @@ pub enum Allowed {
 /// Form of a pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Picked {
+pub enum PickForm {
     /// Without a patch.
     Plain,
     /// With `<INP>`.
@@ -98,7 +98,7 @@ pub enum Picked {
     Inp64,
 }
 
-impl Picked {
+impl PickForm {
     /// Form that the payload of a role promises.
     pub fn of_role(role: &str) -> Self {
         match role {
@@ -175,14 +175,14 @@ impl Expect {
 
     /// Sets the required request to the model.
     #[must_use]
-    pub fn asks(mut self, asked: Asked) -> Self {
+    pub fn asks(mut self, asked: ModelRequest) -> Self {
         self.asked = Some(asked);
         self
     }
 
     /// Sets the form of the picks that the conversation tests.
     #[must_use]
-    pub fn shows(mut self, form: Picked) -> Self {
+    pub fn shows(mut self, form: PickForm) -> Self {
         self.shows = Some(form);
         self
     }
@@ -237,7 +237,7 @@ impl Allowed {
     pub const PICK: Self = Self::Pick { form: None, sid: None, patch: None };
 
     /// A PICK of the menu in this form.
-    pub fn in_form(form: Picked) -> Self {
+    pub fn in_form(form: PickForm) -> Self {
         Self::Pick { form: Some(form), sid: None, patch: None }
     }
 
@@ -260,7 +260,7 @@ impl Allowed {
         match self {
             Self::Block => "one valid block that picks from the menu if it picks".to_owned(),
             Self::Pick { form, sid, patch } => {
-                let mut text = form.map_or("a PICK", Picked::word).to_owned();
+                let mut text = form.map_or("a PICK", PickForm::word).to_owned();
                 if let Some(sid) = sid {
                     text.push_str(&format!(" of {sid}"));
                 }

@@ -14,7 +14,7 @@ use peerproof_engine::data::finding::{Finding, Judgement, Nature};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::Plan;
-use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 /// Clauses about every decision.
 mod clause {
@@ -115,7 +115,7 @@ fn judge_session(
 /// Finding about files beside a payload that was alone in its folder.
 fn left_beside(transcript: &Transcript, session: usize) -> Option<Finding> {
     let mut found = transcript.of(session).filter_map(|event| match &event.kind {
-        Kind::Looked { label, found, .. } if label.starts_with(BESIDE) => Some(found),
+        EventKind::Looked { label, found, .. } if label.starts_with(BESIDE) => Some(found),
         _ => None,
     });
     let own = |path: &[u8]| path.is_empty() || path == PAYLOAD.as_bytes();
@@ -215,7 +215,7 @@ impl Decision<'_> {
     /// Finding about a memory measurement over the limit. No runtime needs that much before it reads anything.
     fn judge_memory(&self) -> Option<Finding> {
         let largest = self.transcript.of(self.session).filter_map(|event| match &event.kind {
-            Kind::Memory { label, hwm_bytes } if label == MEASURED => Some(*hwm_bytes),
+            EventKind::Memory { label, hwm_bytes } if label == MEASURED => Some(*hwm_bytes),
             _ => None,
         });
         let bytes = largest.max().filter(|bytes| *bytes > MEMORY_BYTES_MAX)?;
@@ -360,8 +360,8 @@ fn text(out: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::full_facts;
     use super::super::super::request::Request;
-    use super::super::super::usual;
     use super::super::talk::Talk;
     use super::*;
     use peerproof_engine::data::clause::Side;
@@ -369,13 +369,13 @@ mod tests {
 
     /// Clauses that a driver or a bridge with this output breaks if the decision is `narrow`.
     fn broken(is_bridge: bool, said: &str) -> Vec<String> {
-        let facts = usual::facts(Side::Provider);
+        let facts = full_facts::facts(Side::Provider);
         let mut talk = if is_bridge { Talk::bridge(&facts) } else { Talk::new(&facts) };
         let plan = talk.decide(&Request::plain(), Expect::block("NARROW").narrow()).plan().unwrap();
         let events = [
-            Kind::Received { bytes: Bytes(said.as_bytes().to_vec()) },
-            Kind::StdinClosed,
-            Kind::Exited { exit: Exit::Code(0) },
+            EventKind::Received { bytes: Bytes(said.as_bytes().to_vec()) },
+            EventKind::StdinClosed,
+            EventKind::Exited { exit: Exit::Code(0) },
         ];
         let transcript = Transcript {
             boundary: "policy_driver".to_owned(),

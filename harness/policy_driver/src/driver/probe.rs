@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::DRIVER;
 use super::super::block::{self, Form};
-use super::expect::{Expect, Picked};
+use super::expect::{Expect, PickForm};
 use super::talk::Talk;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
@@ -49,7 +49,7 @@ fn asked(facts: &Facts) -> impl Iterator<Item = &'static str> {
 pub fn complete(facts: &mut Facts, transcript: &Transcript) {
     let roles: Vec<_> = asked(facts).collect();
     for (session, role) in roles.into_iter().enumerate() {
-        let Some((around, within)) = measure(&transcript.stdout(session), Picked::of_role(role).form())
+        let Some((around, within)) = measure(&transcript.stdout(session), PickForm::of_role(role).form())
         else {
             continue;
         };
@@ -83,8 +83,8 @@ pub fn copy_for(facts: &Facts, role: &str, bytes: usize) -> Option<usize> {
     let role_facts = facts.roles.get(role)?;
     let number = |name: &str| usize::try_from(role_facts.get(name)?.as_u64()?).ok();
     let text = bytes.checked_sub(number(AROUND)?)?;
-    let patch = match Picked::of_role(role) {
-        Picked::Inp64 => text / 4 * 3,
+    let patch = match PickForm::of_role(role) {
+        PickForm::Inp64 => text / 4 * 3,
         _ => text,
     };
     patch.checked_sub(number(WITHIN)?)
@@ -92,7 +92,7 @@ pub fn copy_for(facts: &Facts, role: &str, bytes: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::usual;
+    use super::super::super::full_facts;
     use super::*;
     use peerproof_engine::data::clause::Side;
 
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn an_output_of_the_limit_is_found_to_the_byte() {
-        let mut facts = usual::facts(Side::Provider);
+        let mut facts = full_facts::facts(Side::Provider);
         for (role, around, within) in [("pick_inp", 34, 8), ("pick_inp64", 38, 8)] {
             let Some(Value::Object(members)) = facts.roles.get_mut(role) else { panic!("{role}") };
             members.insert(AROUND.to_owned(), around.into());

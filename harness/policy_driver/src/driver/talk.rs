@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::block::is_sid;
 use super::super::request::{Request, sids};
-use super::super::{BRIDGE, DRIVER, usual};
+use super::super::{BRIDGE, DRIVER, full_facts};
 use super::expect::Expect;
 use super::leaf::with_leaf;
 use peerproof_engine::data::check::Untestable;
@@ -12,7 +12,7 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::CANARY_FAILED;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{
-    Act, Chunking, FOLDER, Fixture, Limits, Manner, PathKind, Plan, ReplyFault, Session, Step,
+    Act, Chunking, FOLDER, Fixture, Limits, ListenerSettings, PathKind, Plan, ReplyFault, Session, Step,
 };
 
 /// Time for a driver to start and open its payload before it gets SIGTERM, ms; a slower one is not at fault.
@@ -91,12 +91,12 @@ impl<'a> Talk<'a> {
 
     /// Payloads of all configured roles.
     pub fn roles(&self) -> Vec<(&'static str, Request)> {
-        usual::payloads().into_iter().filter_map(|(role, _)| Some((role, self.role(role)?))).collect()
+        full_facts::payloads().into_iter().filter_map(|(role, _)| Some((role, self.role(role)?))).collect()
     }
 
     /// A payload for each role; the usual one if the role is not configured.
     pub fn payloads(&self) -> [Request; 3] {
-        usual::payloads().map(|(role, usual)| self.role(role).unwrap_or(usual))
+        full_facts::payloads().map(|(role, usual)| self.role(role).unwrap_or(usual))
     }
 
     /// Payload of a role that the check needs. Without it the check is untestable.
@@ -152,7 +152,7 @@ impl<'a> Talk<'a> {
     ) -> &mut Self {
         let name = format!("model{}", self.plan.fixtures.len());
         let content_type = Some("application/json".to_owned());
-        let manner = Manner { whole: true, content_type, fault, ..Manner::default() };
+        let manner = ListenerSettings { whole: true, content_type, fault, ..ListenerSettings::default() };
         self.env(URL, &format!("http://{{{{{name}.address}}}}{target}"));
         self.fixture(Fixture::Listener { name, status, location: None, body, manner })
     }

@@ -1,7 +1,7 @@
 //! Trials of roles: do their payloads lead to the promised picks?
 
 use super::super::block;
-use super::expect::{Expect, Picked};
+use super::expect::{Expect, PickForm};
 use super::talk::Talk;
 use peerproof_engine::data::ending::Ending;
 use peerproof_engine::data::facts::Facts;
@@ -18,8 +18,8 @@ pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
 }
 
 /// Describes the outcome if it is not the promised pick.
-pub fn misplays(role: &str, trial: &Transcript) -> Option<String> {
-    let (form, out) = (Picked::of_role(role), trial.stdout(0));
+pub fn role_fault(role: &str, trial: &Transcript) -> Option<String> {
+    let (form, out) = (PickForm::of_role(role), trial.stdout(0));
     let exit = Ending::of(trial, 0).exit;
     let is_played = block::parse(&out).is_ok_and(|block| block.form == form.form());
     if exit == Some(Exit::Code(0)) && is_played {

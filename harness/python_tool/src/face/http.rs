@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::contract::face::{Aim, Allowed, Answer, Asked, Carried, Exchange, Heard, Trace};
+use peerproof_engine::contract::face::{
+    Aim, Allowed, Answer, HttpExchange, HttpTrace, PlacedExpectation, SessionTrace, Trace,
+};
 use peerproof_engine::contract::judge;
 use peerproof_engine::contract::memory;
 use peerproof_engine::data::carriage::Carriage;
@@ -10,15 +12,15 @@ use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::plan::{Act, Step};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
+use super::super::allowed_answer::Pending;
 use super::super::config;
-use super::super::expect::{Made, State};
+use super::super::expect::{ExpectationBuilder, State};
 use super::super::model::BYTES_MAX;
 use super::super::talk::HANDSHAKE;
-use super::super::way::Pending;
 use super::rules::answers;
-use super::{Extra, Message, Runner, Way};
+use super::{AllowedReply, Message, ReplyNotes, Runner};
 
 /// Clause about a plain reply.
 pub const ANSWER: &str = "PT-SRV-01";
@@ -64,37 +66,41 @@ pub fn is_handshake(how: &Carriage) -> bool {
 }
 
 /// Expectation that follows from the framing of a request alone.
-pub(super) fn carried(state: &State, how: &Carriage, bytes: &[u8], aim: &str) -> Option<Made> {
+pub(super) fn carried(state: &State, how: &Carriage, bytes: &[u8], aim: &str) -> Option<ExpectationBuilder> {
     if how.is_cut() {
         let mut made = state.refused(CUT, bytes, aim);
         // A reply is judged by its status.
-        made.ways.extend([Allowed::answer(Way::Success(None)), Allowed::silence()]);
+        made.ways.extend([Allowed::answer(AllowedReply::Success(None)), Allowed::silence()]);
         return Some(made);
     }
     (how.method != "POST").then(|| state.refused(OF_METHOD, bytes, aim))
 }
 
 /// Expectation about a handshake.
-pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: usize) -> Made {
+pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: usize) -> ExpectationBuilder {
     let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok();
     let asked = decoded.map(|decoded| decoded.value).unwrap_or_default();
-    let extra =
-        |is_refusal| Extra { required: Some(Vec::new()), is_refusal, any_exit: true, ..Extra::default() };
-    let made = |clause, ways: Vec<Way>, extra| {
+    let extra = |is_refusal| ReplyNotes {
+        required: Some(Vec::new()),
+        is_refusal,
+        any_exit: true,
+        ..ReplyNotes::default()
+    };
+    let made = |clause, ways: Vec<AllowedReply>, extra| {
         let ways = ways.into_iter().map(Allowed::answer).collect();
-        Made { clause, ways, choice: None, effects: Vec::new(), extra }
+        ExpectationBuilder { clause, ways, choice: None, effects: Vec::new(), extra }
     };
     if !state.facts.claims(config::HANDSHAKE) {
-        return made(UNCLAIMED, vec![Way::Refused], extra(true));
+        return made(UNCLAIMED, vec![AllowedReply::Refused], extra(true));
     }
     let version = asked.get("protocol_version").and_then(Json::as_number);
     if version.and_then(json::Number::as_i64) != Some(1) {
-        return made(VERSION, vec![Way::Refused], extra(true));
+        return made(VERSION, vec![AllowedReply::Refused], extra(true));
     }
     let tool = asked.get("tool_name").and_then(Json::as_str).filter(|tool| !tool.is_empty());
     let members = asked.get("required_guarantees").and_then(Json::as_object);
     let (Some(tool), Some(members)) = (tool, members) else {
-        return made(SHAKEN, vec![Way::Refused, Way::Handshake(true)], extra(false));
+        return made(SHAKEN, vec![AllowedReply::Refused, AllowedReply::Handshake(true)], extra(false));
     };
     let required: BTreeSet<String> = members
         .iter()
@@ -112,11 +118,11 @@ pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: u
     }
     state.pending = Some(Pending { session, step, tool: tool.to_owned(), required, is_next: false });
     let may_fail = state.pending.as_ref().is_some_and(|pending| !pending.required.is_empty());
-    let mut ways = vec![Way::Handshake(may_fail)];
+    let mut ways = vec![AllowedReply::Handshake(may_fail)];
     if !is_plain {
-        ways.push(Way::Refused);
+        ways.push(AllowedReply::Refused);
     }
-    let mut made = made(SHAKEN, ways, Extra { required: Some(names), ..extra(false) });
+    let mut made = made(SHAKEN, ways, ReplyNotes { required: Some(names), ..extra(false) });
     if is_short {
         (made.clause, made.choice) = (SHORTFALL, Some("handshake_shortfall"));
     }
@@ -124,10 +130,10 @@ pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: u
 }
 
 /// Records the assurances in the reply to a handshake.
-pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
+pub(super) fn learn(state: &mut State, session: usize, kind: &EventKind) {
     let Some(pending) = state.pending.as_mut().filter(|pending| pending.session == session) else { return };
     let body = match kind {
-        Kind::HttpReply { step, status, body, .. } if *step == pending.step => match body {
+        EventKind::HttpReply { step, status, body, .. } if *step == pending.step => match body {
             _ if *status != 200 => None,
             Some(body) => Some(&body.0),
             None => {
@@ -135,7 +141,7 @@ pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
                 return;
             }
         },
-        Kind::Received { bytes } if pending.is_next => Some(&bytes.0),
+        EventKind::Received { bytes } if pending.is_next => Some(&bytes.0),
         _ => return,
     };
     let Some(pending) = state.pending.take() else { return };
@@ -160,22 +166,26 @@ pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
 }
 
 /// Adds the replies that HTTP allows because of the call's framing.
-pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+pub(super) fn allow(
+    asked: &mut PlacedExpectation<Runner>,
+    how: Option<&Carriage>,
+    exchange: &HttpExchange<'_>,
+) {
     let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
     if how.host.is_some() {
         part.clause = LOOPBACK;
-        part.allowed.extend([Allowed::answer(Way::Refused), Allowed::silence()]);
-        part.mix_choices();
+        part.allowed.extend([Allowed::answer(AllowedReply::Refused), Allowed::silence()]);
+        part.clear_choices();
     } else if how.method != "POST" {
         // A service may answer another method in any way.
         part.allowed.extend(exchange.reply.map(|_| Allowed::silence()));
     } else if !how.is_cut() && !how.is_json() {
-        part.allowed.push(Allowed::answer(Way::Refused));
-        part.mix_choices();
+        part.allowed.push(Allowed::answer(AllowedReply::Refused));
+        part.clear_choices();
     } else if !how.is_cut() && how.path.is_some() && !is_handshake(how) {
         part.clause = ELSEWHERE;
-        part.allowed.push(Allowed::answer(Way::Refused));
-        part.mix_choices();
+        part.allowed.push(Allowed::answer(AllowedReply::Refused));
+        part.clear_choices();
     } else if part.clause == "PT-SIZE-03" && exchange.failure.is_some() {
         // A reset connection counts as a refusal.
         part.allowed.push(Allowed::silence().shows("refuse"));
@@ -183,8 +193,8 @@ pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange:
 }
 
 /// Judges the status and the content type of a reply.
-pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
-    let Carried { asked, exchange, how, output, .. } = carried;
+pub(super) fn status(carried: &HttpTrace<'_, Runner>) -> Judgement {
+    let HttpTrace { asked, exchange, how, output, .. } = carried;
     let (Some(status), Some(how), Some(part)) = (exchange.status(), how, asked.due.parts.first()) else {
         return Judgement::default();
     };
@@ -228,7 +238,9 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
             _ => one(UNCLAIMED, "status 4xx from a service without handshakes"),
         },
         Message::Failure { .. }
-            if is_shaken && status != 200 && part.ways().all(|(_, way)| *way != Way::Refused) =>
+            if is_shaken
+                && status != 200
+                && part.allowed_answers().all(|(_, way)| *way != AllowedReply::Refused) =>
         {
             one(SHAKEN, "status 200 for a handshake, even for a failed one")
         }
@@ -237,7 +249,7 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
             one(SHAKEN, "status 200 for a handshake")
         }
         Message::Failure { .. } | Message::Status(_) | Message::Other { .. }
-            if part.ways().any(|(_, way)| *way == Way::Refused) =>
+            if part.allowed_answers().any(|(_, way)| *way == AllowedReply::Refused) =>
         {
             match part.clause {
                 _ if part.extra.limit.is_some() && matches!(status, 408 | 504) => {
@@ -275,7 +287,7 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
     }
 }
 
-fn content_type(carried: &Carried<'_, Runner>, status: u16) -> Judgement {
+fn content_type(carried: &HttpTrace<'_, Runner>, status: u16) -> Judgement {
     let given = carried.exchange.content_type.unwrap_or("no Content-Type");
     let name = given.split(';').next().unwrap_or_default();
     if status != 200 || name.trim().eq_ignore_ascii_case("application/json") {
@@ -290,8 +302,8 @@ fn is_ok(value: &Json) -> bool {
 }
 
 /// Findings about objects that are not replies to a call, although one was due.
-pub(super) fn forms(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| match message {
+pub(super) fn forms(_: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>) -> Vec<Finding> {
+    let wrong = |(asked, extra, message): (&PlacedExpectation<Runner>, &ReplyNotes, &Message)| match message {
         Message::Other { wrong, .. } if extra.required.is_none() => Some((**wrong).clone().at(asked.step)),
         _ => None,
     };
@@ -299,15 +311,18 @@ pub(super) fn forms(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Fin
 }
 
 /// Findings about replies to handshakes, at most one per clause.
-pub(super) fn handshakes(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+pub(super) fn handshakes(trace: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>) -> Vec<Finding> {
     if !trace.state.facts.claims(config::HANDSHAKE) {
         return Vec::new();
     }
     let mut found: Vec<Finding> = Vec::new();
     for (asked, extra, message) in answers(heard) {
         let (Some(required), Message::Other { value, .. }) = (&extra.required, message) else { continue };
-        let may_be_refused =
-            asked.due.parts.iter().any(|part| part.ways().any(|(_, way)| *way == Way::Refused));
+        let may_be_refused = asked
+            .due
+            .parts
+            .iter()
+            .any(|part| part.allowed_answers().any(|(_, way)| *way == AllowedReply::Refused));
         let Some((clause, reason, expected)) = wrong_about(required, extra.is_refusal, may_be_refused, value)
         else {
             continue;
@@ -365,8 +380,8 @@ fn wrong_about(
 
 /// Findings about replies to calls that time out: they must come within a second after the timeout, and not before.
 /// A service may be slow in general, so the duration of earlier plain calls is added.
-pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let is_plain = |asked: &Asked<Runner>| {
+pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>) -> Vec<Finding> {
+    let is_plain = |asked: &PlacedExpectation<Runner>| {
         let Some(part) = asked.due.parts.first() else { return false };
         let role = part.extra.call.as_ref().and_then(|call| call.role);
         part.extra.limit.is_none() && matches!(role, Some("any" | "echo"))
@@ -380,7 +395,7 @@ pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Ve
         timed.took_us = timed.took_us.saturating_sub(held_back_us);
         let answer = timed.came.answers.first();
         let is_success = matches!(answer, Some(Some(Answer { message: Message::Success { .. }, .. })));
-        let may_be_refused = part.ways().any(|(_, way)| *way != Way::TimedOut);
+        let may_be_refused = part.allowed_answers().any(|(_, way)| *way != AllowedReply::TimedOut);
         let is_early = !is_success && !may_be_refused && timed.took_us / 1_000 + EARLY_MS < limit_ms;
         timed.late(clause, limit_ms.saturating_add(late_ms), "").or_else(|| {
             let expected = format!("no timeout before {limit_ms} ms");
@@ -462,9 +477,11 @@ pub(super) fn memory(transcript: &Transcript, judgement: &mut Judgement) {
 }
 
 /// Finding about a slow call that delays others.
-pub(super) fn concurrent(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+pub(super) fn concurrent(_: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>) -> Vec<Finding> {
     let places = || {
-        let about = |asked: &Asked<Runner>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == CONCURRENT);
+        let about = |asked: &PlacedExpectation<Runner>| {
+            asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == CONCURRENT)
+        };
         let own = heard.exchanges.iter().filter(move |(asked, _)| about(asked));
         own.filter_map(|(asked, _)| {
             let call = asked.due.parts.first()?.extra.call.as_ref()?;

@@ -1,10 +1,10 @@
 //! Rules about replies: exit statuses, messages, reason codes, and delays.
 
-use peerproof_engine::contract::face::{Answer, Asked, Face as _, Framing, Heard, Trace};
+use peerproof_engine::contract::face::{Answer, Face as _, Framing, PlacedExpectation, SessionTrace, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
-use peerproof_engine::data::transcript::{Exit, Kind};
+use peerproof_engine::data::transcript::{EventKind, Exit};
 
-use super::{Extra, Message, Runner};
+use super::{Message, ReplyNotes, Runner};
 
 /// Reason code of a blocked call.
 pub(crate) const BLOCKED: &str = "guarantee_blocked";
@@ -14,14 +14,14 @@ const HELD_UP_US: f64 = 2e6;
 
 /// Replies with their requests.
 pub(super) fn answers<'a>(
-    heard: &Heard<'a, Runner>,
-) -> impl Iterator<Item = (&'a Asked<Runner>, &'a Extra, &'a Message)> {
+    heard: &SessionTrace<'a, Runner>,
+) -> impl Iterator<Item = (&'a PlacedExpectation<Runner>, &'a ReplyNotes, &'a Message)> {
     heard.answers().map(|(asked, part, Answer { message, .. })| (asked, &part.extra, message))
 }
 
 /// Finding about a failure with an exit status other than 0, where 0 is required.
-pub(super) fn exits(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
+pub(super) fn exits(_: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>) -> Vec<Finding> {
+    let wrong = |(asked, extra, message): (&PlacedExpectation<Runner>, &ReplyNotes, &Message)| {
         let Message::Failure { exit, .. } = message else { return None };
         if *exit == Exit::Code(0) || extra.any_exit {
             return None;
@@ -35,8 +35,8 @@ pub(super) fn exits(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Fin
 }
 
 /// Finding about a failure whose message lacks the text of the exception.
-pub(super) fn messages(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
+pub(super) fn messages(_: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>) -> Vec<Finding> {
+    let wrong = |(asked, extra, message): (&PlacedExpectation<Runner>, &ReplyNotes, &Message)| {
         let (Some(text), Message::Failure { message, .. }) = (&extra.raises, message) else { return None };
         if message.contains(text.as_str()) {
             return None;
@@ -50,8 +50,8 @@ pub(super) fn messages(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<
 }
 
 /// Findings about reason codes: a blocked call must have its reason code, and no other call may.
-pub(super) fn reasons(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
+pub(super) fn reasons(_: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>) -> Vec<Finding> {
+    let wrong = |(asked, extra, message): (&PlacedExpectation<Runner>, &ReplyNotes, &Message)| {
         let call = extra.call.as_ref()?;
         let reason = match message {
             Message::Failure { reason, .. } => reason.as_deref(),
@@ -81,17 +81,17 @@ pub(super) fn reasons(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<F
 }
 
 /// Finding about a reply that a process left by the tool delays, compared with a canary of the conversation.
-pub(super) fn held_up(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+pub(super) fn held_up(trace: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>) -> Vec<Finding> {
     let took = |session: usize| {
-        let at = |is: fn(&Kind) -> bool| {
+        let at = |is: fn(&EventKind) -> bool| {
             trace.transcript.of(session).find(|event| is(&event.kind)).map(|event| event.at_us)
         };
-        let from = at(|kind| matches!(kind, Kind::StdinClosed))?;
-        Some(at(|kind| matches!(kind, Kind::Exited { .. }))?.saturating_sub(from))
+        let from = at(|kind| matches!(kind, EventKind::StdinClosed))?;
+        Some(at(|kind| matches!(kind, EventKind::Exited { .. }))?.saturating_sub(from))
     };
-    let is_spawn = |extra: &Extra| extra.call.as_ref().is_some_and(|call| call.role == Some("spawn"));
+    let is_spawn = |extra: &ReplyNotes| extra.call.as_ref().is_some_and(|call| call.role == Some("spawn"));
     let Some((asked, ..)) = answers(heard).find(|(_, extra, _)| is_spawn(extra)) else { return Vec::new() };
-    let took = |asked: &Asked<Runner>| match (heard.framing, asked.line) {
+    let took = |asked: &PlacedExpectation<Runner>| match (heard.framing, asked.line) {
         (Framing::Bodies, Some(line)) => {
             let exchange = heard.carriages.get(line).filter(|_| asked.session == heard.session)?;
             exchange.reply.map(|_| exchange.at_us.saturating_sub(asked.at_us))

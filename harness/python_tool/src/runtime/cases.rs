@@ -11,12 +11,16 @@ use serde::Deserialize;
 use super::{COMMAND, HANDSHAKE_PATH, USUAL_BYTES_MAX, USUAL_MS};
 use crate::cases::files;
 use crate::model::BYTES_MAX;
-use peerproof_engine::contract::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
+use peerproof_engine::contract::asking::{
+    CANARY, GRACE_MS, SceneBuilder, Script, played, replying, variable,
+};
 use peerproof_engine::data::case::{self, Amount, Case, Loaded, Recipe};
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
-use peerproof_engine::data::plan::{ActorStep, Aside, Fixture, Manner, PathKind, Plan, ReplyFault};
+use peerproof_engine::data::plan::{
+    ActorStep, Fixture, ListenerSettings, PathKind, PathReply, Plan, ReplyFault,
+};
 use peerproof_engine::data::sizes::padded;
 
 /// Timeout of a call that is answered at once, ms.
@@ -67,7 +71,7 @@ fn limit(name: &str) -> Option<u64> {
 /// Kind of runner for a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Over {
+enum RunnerKind {
     /// A local runner.
     #[default]
     Local,
@@ -85,7 +89,7 @@ enum Over {
 struct Row {
     /// Ref of the call.
     call: Option<String>,
-    over: Over,
+    over: RunnerKind,
     /// Members of the call as JSON texts; empty text removes a member. `$PAD` stands for a text that a pipe does
     /// not hold, here and in `with`.
     set: BTreeMap<String, String>,
@@ -166,8 +170,8 @@ fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
 }
 
 /// A scenario without calls.
-pub fn scene() -> Scene {
-    let mut scene = Scene::default();
+pub fn scene() -> SceneBuilder {
+    let mut scene = SceneBuilder::default();
     let root = Json::from(variable(&format!("{PROJECT}.path")));
     scene.tell("project", Json::object([("app_root", root), ("flow", Json::from("demo"))]));
     scene.fixture(Fixture::Folder { name: PROJECT.to_owned(), folders: Vec::new(), watched: false });
@@ -175,13 +179,13 @@ pub fn scene() -> Scene {
 }
 
 /// Adds a canary after these calls, which shows that the runtime still works.
-pub fn canary(scene: &mut Scene, after: Vec<String>) {
+pub fn canary(scene: &mut SceneBuilder, after: Vec<String>) {
     let row = Row { after, ..Row::default() };
     row.called(scene, CANARY, false, Payload::text(SUCCESS));
 }
 
 /// Adds a call to a runner or a service with this reply.
-pub fn called(scene: &mut Scene, name: &str, is_service: bool, status: i32, reply: String) {
+pub fn called(scene: &mut SceneBuilder, name: &str, is_service: bool, status: i32, reply: String) {
     let row = Row { status, ..Row::default() };
     row.called(scene, name, is_service, Payload::text(reply));
 }
@@ -215,10 +219,10 @@ fn edit(value: &mut Json, members: &BTreeMap<String, String>) {
 }
 
 impl Row {
-    fn add(&self, number: usize, scene: &mut Scene) -> Result<(), Untestable> {
+    fn add(&self, number: usize, scene: &mut SceneBuilder) -> Result<(), Untestable> {
         let name = self.call.clone().unwrap_or_else(|| format!("c{number}"));
         if self.proxy {
-            let manner = Manner { whole: true, ..Manner::default() };
+            let manner = ListenerSettings { whole: true, ..ListenerSettings::default() };
             let body = Payload::text(SUCCESS_HTTP);
             scene.fixture(Fixture::Listener {
                 name: PROXY.to_owned(),
@@ -241,19 +245,19 @@ impl Row {
         } else if self.nobody {
             scene.call(self.told(&name, "service", [("url", Json::from(NOBODY))]), [], 0);
         } else {
-            if self.over != Over::Service {
+            if self.over != RunnerKind::Service {
                 self.called(scene, &name, false, self.reply(false)?);
             }
             match self.over {
-                Over::Service => self.called(scene, &name, true, self.reply(true)?),
-                Over::Both => self.called(scene, &format!("{name}h"), true, self.reply(true)?),
-                Over::Local | Over::Container => {}
+                RunnerKind::Service => self.called(scene, &name, true, self.reply(true)?),
+                RunnerKind::Both => self.called(scene, &format!("{name}h"), true, self.reply(true)?),
+                RunnerKind::Local | RunnerKind::Container => {}
             }
         }
         Ok(())
     }
 
-    fn called(&self, scene: &mut Scene, name: &str, is_service: bool, text: Payload) {
+    fn called(&self, scene: &mut SceneBuilder, name: &str, is_service: bool, text: Payload) {
         let own = played(name);
         if is_service {
             let credentials = self.credentials.as_deref().unwrap_or_default();
@@ -263,12 +267,12 @@ impl Row {
             let lasts_ms = faults.map(|fault| fault.lasts_ms().max(time_ms(&told) + GRACE_MS)).max();
             let lasts_ms = lasts_ms.unwrap_or(0);
             let status = if self.status == 0 { 200 } else { u16::try_from(self.status).unwrap_or(500) };
-            let manner = Manner {
+            let manner = ListenerSettings {
                 whole: true,
                 content_type: Some("application/json".to_owned()),
                 fault: self.fault,
                 aside: Some(Box::new(self.aside(&told))),
-                ..Manner::default()
+                ..ListenerSettings::default()
             };
             let server = |name: String, status: u16, location: Option<String>, body: Payload| {
                 Fixture::Listener { name, status, location, body, manner: manner.clone() }
@@ -281,7 +285,7 @@ impl Row {
         let path = Json::from(variable(&format!("{own}.path")));
         let args = self.args.iter().map(|arg| Json::from(arg.as_str()));
         let told = match self.over {
-            Over::Container => {
+            RunnerKind::Container => {
                 let image = Json::from("registry.example/tools:1");
                 let members = [("container_runtime", path), ("image", image), ("command", Json::array(args))];
                 self.told(name, "container", members)
@@ -346,7 +350,7 @@ impl Row {
     }
 
     /// Reply to a handshake.
-    fn aside(&self, told: &Json) -> Aside {
+    fn aside(&self, told: &Json) -> PathReply {
         let supported = told.get("guarantees").map_or("{}".to_owned(), Json::to_text);
         let usual = format!(
             r#"{{"ok":true,"enforcement":"enforced","supported_guarantees":{supported},"service_version":"1.0.0"}}"#
@@ -354,7 +358,7 @@ impl Row {
         let text = self.handshake_raw.clone().unwrap_or_else(|| edited(&usual, &self.handshake).to_text());
         let status = if self.handshake_status == 0 { 200 } else { self.handshake_status };
         let (path, fault) = (HANDSHAKE_PATH.to_owned(), self.handshake_fault);
-        Aside { path, status, body: Payload::text(text), fault }
+        PathReply { path, status, body: Payload::text(text), fault }
     }
 }
 

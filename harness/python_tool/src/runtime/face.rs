@@ -1,11 +1,12 @@
 //! The face of a runtime: derives the allowed ends of its calls from the scenario and the replies.
 
-use super::fate::{self, Extra};
-use super::way::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
+use super::allowed_outcome::{AllowedOutcome, EARLY_MS, RESULTS, Runtime, duration_ms, wrong};
+use super::outcomes::{self, CallNotes};
 use super::{COMMAND, rules};
-use peerproof_engine::contract::asking::{self, CANARY, Known, Noted};
+use peerproof_engine::contract::asking::{self, CANARY, CallResult, ObservedCalls};
 use peerproof_engine::contract::face::{
-    Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
+    Expectation, Expected, Face, Frame, Framing, Misfit, PlacedExpectation, Reading, Rule, SessionClauses,
+    Stimulus, StimulusKind, Subject,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::data::finding::{Judgement, Repair};
@@ -17,47 +18,59 @@ const GROUP_GONE: &str = "PT-RT-20";
 const STDIN_CLOSED: &str = "PT-RT-31";
 const NOTHING_LEFT: &str = "PT-RT-65";
 
-const MANNERS: Manners =
-    Manners { no_process_left: NOTHING_LEFT, no_file_left: NOTHING_LEFT, ..Manners::all(EXITS) };
+const SESSION_CLAUSES: SessionClauses = SessionClauses {
+    no_process_left: NOTHING_LEFT,
+    no_file_left: NOTHING_LEFT,
+    ..SessionClauses::all(EXITS)
+};
 
 impl Face for Runtime {
-    type Message = Noted;
-    type Way = Way;
-    type Extra = Extra;
-    type State = Known;
+    type Message = CallResult;
+    type Answer = AllowedOutcome;
+    type Notes = CallNotes;
+    type State = ObservedCalls;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == COMMAND).then_some(Framing::Calls)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
-    fn manners_of(&self, transcript: &Transcript, _session: usize) -> Manners {
-        Known::of(transcript).manners(MANNERS, GROUP_GONE)
+    fn session_clauses_of(&self, transcript: &Transcript, _session: usize) -> SessionClauses {
+        ObservedCalls::of(transcript).session_clauses(SESSION_CLAUSES, GROUP_GONE)
     }
 
-    fn begin(&self, transcript: &Transcript) -> Known {
-        fate::known(transcript)
+    fn begin(&self, transcript: &Transcript) -> ObservedCalls {
+        outcomes::known(transcript)
     }
 
-    fn expect(&self, known: &mut Known, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
-        let What::Begun = stimulus.what else { return None };
-        let parts = (0..known.calls.len()).map(|at| fate::of(known, at)).collect();
-        Some(Due { parts, together: false, whole: None })
+    fn expect(
+        &self,
+        known: &mut ObservedCalls,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedOutcome, CallNotes>> {
+        let StimulusKind::Begun = stimulus.what else { return None };
+        let parts = (0..known.calls.len()).map(|at| outcomes::of(known, at)).collect();
+        Some(Expectation { parts, together: false, whole: None })
     }
 
-    fn read(&self, _: &Frame<'_>) -> Reading<Noted> {
+    fn read(&self, _: &Frame<'_>) -> Reading<CallResult> {
         Reading::Blank
     }
 
-    fn observe(&self, event: &Event) -> Vec<(String, Noted)> {
+    fn observe(&self, event: &Event) -> Vec<(String, CallResult)> {
         let noted = asking::results(&event.kind, wrong).0;
         noted.into_iter().map(|noted| (noted.name.clone(), noted)).collect()
     }
 
-    fn fit(&self, part: &Expected<Way, Extra>, way: &Way, came: &[&Noted]) -> Result<(), Misfit> {
+    fn fit(
+        &self,
+        part: &Expected<AllowedOutcome, CallNotes>,
+        way: &AllowedOutcome,
+        came: &[&CallResult],
+    ) -> Result<(), Misfit> {
         let misfit =
             |rank, clause, reason, repair| Err(Misfit { rank, clause: Some(clause), reason, repair });
         let set = || Repair::Set { at: String::new(), to: None };
@@ -75,15 +88,16 @@ impl Face for Runtime {
             return misfit(0, clause, "never_begun", Repair::Send);
         }
         match (way, noted.outcome.as_str()) {
-            (Way::Result(sent), "result") => {
+            (AllowedOutcome::Result(sent), "result") => {
                 let came = noted.line.get("result").is_some_and(|result| json::is_kept(sent, result));
                 let to = Some(sent.to_text()).filter(|text| text.len() < 1_000);
                 let repair = Repair::Set { at: "/result".to_owned(), to };
-                let clause = if part.clause == fate::PIECES { fate::PIECES } else { fate::UNCHANGED };
+                let clause =
+                    if part.clause == outcomes::PIECES { outcomes::PIECES } else { outcomes::UNCHANGED };
                 if came { Ok(()) } else { misfit(0, clause, "other_result", repair) }
             }
-            (Way::ToolError(None), "tool_error") => Ok(()),
-            (Way::ToolError(Some(sent)), "tool_error") => {
+            (AllowedOutcome::ToolError(None), "tool_error") => Ok(()),
+            (AllowedOutcome::ToolError(Some(sent)), "tool_error") => {
                 let told = |name: &str| noted.line.get("error").and_then(|error| error.get(name));
                 let of = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
                 let names = ["type", "message", "reason_code"];
@@ -92,11 +106,11 @@ impl Face for Runtime {
                     Some(name) => {
                         let to = sent.get(name).map(Json::to_text);
                         let repair = Repair::Set { at: format!("/error/{name}"), to };
-                        misfit(0, fate::FAILURE, "other_error", repair)
+                        misfit(0, outcomes::FAILURE, "other_error", repair)
                     }
                 }
             }
-            (Way::Timeout(ms, latest_ms), "timeout") => match duration_ms(noted) {
+            (AllowedOutcome::Timeout(ms, latest_ms), "timeout") => match duration_ms(noted) {
                 Some(took) if took + EARLY_MS < *ms as f64 => misfit(
                     0,
                     part.clause,
@@ -106,28 +120,28 @@ impl Face for Runtime {
                 Some(took) if took > *latest_ms as f64 => misfit(0, part.clause, "too_late", Repair::Sooner),
                 _ => Ok(()),
             },
-            (Way::Plain(outcome), told) if *outcome == told => Ok(()),
-            (_, "timeout") if part.extra.early => misfit(1, fate::READS_EARLY, "wrong_outcome", set()),
+            (AllowedOutcome::Plain(outcome), told) if *outcome == told => Ok(()),
+            (_, "timeout") if part.extra.early => misfit(1, outcomes::READS_EARLY, "wrong_outcome", set()),
             (_, "timeout") if part.extra.unread => misfit(1, STDIN_CLOSED, "wrong_outcome", set()),
             _ => misfit(1, part.clause, "wrong_outcome", set()),
         }
     }
 
-    fn is_canary(&self, _: &Asked<Self>, part: &Expected<Way, Extra>) -> bool {
-        part.subject == Subject::Thing(CANARY.to_owned())
+    fn is_canary(&self, _: &PlacedExpectation<Self>, part: &Expected<AllowedOutcome, CallNotes>) -> bool {
+        part.subject == Subject::Entity(CANARY.to_owned())
     }
 
-    fn phrase(&self, _: &Expected<Way, Extra>, way: &Way) -> String {
+    fn phrase(&self, _: &Expected<AllowedOutcome, CallNotes>, way: &AllowedOutcome) -> String {
         match way {
-            Way::Result(result) => format!("result: {}", result.to_text()),
-            Way::ToolError(Some(error)) => format!("tool_error: {}", error.to_text()),
-            Way::ToolError(None) => "tool_error".to_owned(),
-            Way::Timeout(ms, latest_ms) => asking::timeout_phrase(*ms, *latest_ms),
-            Way::Plain(outcome) => (*outcome).to_owned(),
+            AllowedOutcome::Result(result) => format!("result: {}", result.to_text()),
+            AllowedOutcome::ToolError(Some(error)) => format!("tool_error: {}", error.to_text()),
+            AllowedOutcome::ToolError(None) => "tool_error".to_owned(),
+            AllowedOutcome::Timeout(ms, latest_ms) => asking::timeout_phrase(*ms, *latest_ms),
+            AllowedOutcome::Plain(outcome) => (*outcome).to_owned(),
         }
     }
 
-    fn text(&self, noted: &Noted) -> String {
+    fn text(&self, noted: &CallResult) -> String {
         noted.phrase()
     }
 
@@ -150,7 +164,7 @@ mod tests {
     use peerproof_engine::contract::asking::RESULTS as FILE;
     use peerproof_engine::data::clause::Side;
     use peerproof_engine::data::facts::Facts;
-    use peerproof_engine::data::transcript::{Bytes, Exit, Kind};
+    use peerproof_engine::data::transcript::{Bytes, EventKind, Exit};
     use std::sync::Arc;
 
     const REQUEST: &str = r#"{"protocol_version":1,"tool":"greeter","entry":"tools.sample_tool:greet","payload":{"name":"Ada"}}"#;
@@ -167,14 +181,14 @@ mod tests {
         let mut kinds = Vec::new();
         for actor in started.iter().map(|name| asking::played(name)) {
             let bytes = Bytes(REQUEST.as_bytes().to_vec());
-            kinds.push(Kind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
-            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes, pid: None });
-            kinds.push(Kind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
+            kinds.push(EventKind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
+            kinds.push(EventKind::ActorReceived { actor: actor.clone(), bytes, pid: None });
+            kinds.push(EventKind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
         }
         let lines =
             format!("{{\"ref\":\"a\",{told}}}\n{{\"ref\":\"canary\",{RESULT},{TRACE}}}\n").into_bytes();
-        kinds.push(Kind::Exited { exit: Exit::Code(0) });
-        kinds.push(Kind::FileHeld { file: FILE.to_owned(), bytes: Bytes(lines) });
+        kinds.push(EventKind::Exited { exit: Exit::Code(0) });
+        kinds.push(EventKind::FileHeld { file: FILE.to_owned(), bytes: Bytes(lines) });
         let transcript = Transcript {
             boundary: "python_tool".to_owned(),
             check: "by-hand".to_owned(),

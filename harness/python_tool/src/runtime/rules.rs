@@ -1,17 +1,19 @@
 //! Rules about a whole scenario: started programs, sent requests, the results file and its traces.
 
+use super::allowed_outcome::{AllowedOutcome, EARLY_MS, RESULTS, Runtime, duration_ms, wrong};
 use super::cases::{PROJECT, PROXY, TELLS_MEMORY, target};
-use super::fate::{Extra, POSTED, REDIRECT, REQUEST, fixture, late_ms, required, runner, times_ms};
-use super::way::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
+use super::outcomes::{CallNotes, POSTED, REDIRECT, REQUEST, fixture, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
-use peerproof_engine::contract::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted};
-use peerproof_engine::contract::face::{Allowed, Heard, Outcome, Part, Trace};
+use peerproof_engine::contract::asking::{
+    self, Call, CallResult, CallTimeline, Clauses, GRACE_MS, ObservedCalls,
+};
+use peerproof_engine::contract::face::{Allowed, ExpectedPart, Outcome, SessionTrace, Trace};
 use peerproof_engine::contract::memory;
 use peerproof_engine::data::finding::{Finding, Judgement};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::Vars;
 use peerproof_engine::data::plan::{ActorStep, Fixture};
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 const MESSAGE: &str = "PT-RT-03";
 const OPTIONS: &str = "PT-RT-27";
@@ -58,7 +60,7 @@ fn quoted(text: &[u8]) -> String {
 }
 
 /// Judges the scenario of one runtime.
-pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Finding> {
+pub fn judge(trace: &Trace<'_, Runtime>, heard: &SessionTrace<'_, Runtime>) -> Vec<Finding> {
     let (transcript, known) = (trace.transcript, trace.state);
     let mut times_us = transcript.of(heard.session).map(|event| event.at_us);
     let begun_us = times_us.next().unwrap_or_default();
@@ -67,7 +69,8 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
     let mut found = asking::faults(transcript, &known.calls, &known.courses, &results, USUAL_MS, &CLAUSES);
     let told = asking::told(&transcript.plan).unwrap_or_default();
     let is_hit = |name: &str| {
-        let of = |kind: &Kind| matches!(kind, Kind::ListenerHit { listener, .. } if listener == name);
+        let of =
+            |kind: &EventKind| matches!(kind, EventKind::ListenerHit { listener, .. } if listener == name);
         transcript.events.iter().any(|event| of(&event.kind))
     };
     if is_hit(PROXY) {
@@ -105,7 +108,7 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
 
 /// Judges the memory for over-long replies, by samples that programs took after short and long ones.
 pub fn memory(transcript: &Transcript, judgement: &mut Judgement) {
-    let known = Known::of(transcript);
+    let known = ObservedCalls::of(transcript);
     let is_told = |call: &&Call| {
         let command = call.told.get("command").and_then(Json::as_array).unwrap_or_default();
         command.iter().any(|word| word.as_str() == Some(TELLS_MEMORY))
@@ -113,7 +116,7 @@ pub fn memory(transcript: &Transcript, judgement: &mut Judgement) {
     if !known.calls.iter().any(|call| is_told(&call)) {
         return;
     }
-    let sample = |(call, course): (&Call, &Course)| {
+    let sample = |(call, course): (&Call, &CallTimeline)| {
         let kilobytes: u64 = course.starts.first()?.1.last()?.parse().ok()?;
         (kilobytes > 0).then_some((call.name.clone(), kilobytes << 10))
     };
@@ -125,10 +128,10 @@ pub fn memory(transcript: &Transcript, judgement: &mut Judgement) {
 
 /// One call under judgement.
 struct One<'a> {
-    known: &'a Known,
+    known: &'a ObservedCalls,
     told: &'a Json,
     call: &'a Call,
-    course: &'a Course,
+    course: &'a CallTimeline,
     at: usize,
 }
 
@@ -275,9 +278,10 @@ impl One<'_> {
     }
 
     /// Finding about a `timeout` that came too early or without a start, by the clock of the harness.
-    fn timed_out(&self, noted: &Noted, part: &Part<Runtime>) -> Option<Finding> {
+    fn timed_out(&self, noted: &CallResult, part: &ExpectedPart<Runtime>) -> Option<Finding> {
         let (clause, extra) = (part.clause, &part.extra);
-        let is_late = |it: &Allowed<Way>| matches!(it.outcome, Outcome::Answer(Way::Timeout(..)));
+        let is_late =
+            |it: &Allowed<AllowedOutcome>| matches!(it.outcome, Outcome::Answer(AllowedOutcome::Timeout(..)));
         let may_be_late = part.allowed.iter().any(is_late);
         if noted.outcome != "timeout" {
             return None;
@@ -350,7 +354,7 @@ impl One<'_> {
     }
 
     /// Findings about the report of the call, apart from its outcome.
-    fn told(&self, noted: &Noted, extra: &Extra, run_ms: f64) -> Vec<Finding> {
+    fn told(&self, noted: &CallResult, extra: &CallNotes, run_ms: f64) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut add = |clause, reason, expected: String| {
             found.push(Finding::new(clause, reason, expected, noted.phrase()));
@@ -449,7 +453,7 @@ impl One<'_> {
             return false;
         };
         let others = self.known.courses.iter().filter(|other| *other != self.course);
-        let is_alone = others.filter_map(Course::begun_us).all(|other_us| other_us >= followed_us);
+        let is_alone = others.filter_map(CallTimeline::begun_us).all(|other_us| other_us >= followed_us);
         is_alone && followed_us > begun_us.saturating_add(ms.saturating_mul(1_000))
     }
 

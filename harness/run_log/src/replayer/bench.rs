@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::contract::boundary::workload::{ReplyVerifier, Shape, Workload};
 use peerproof_engine::contract::face::{Face as _, Frame, Reading};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::json::Json;
@@ -29,7 +29,7 @@ pub fn workloads() -> Result<Vec<Workload>, Misconfigured> {
 }
 
 fn workload(steps: usize, file: &'static str, toolhost: &str) -> Workload {
-    let judge: Judge = Arc::new(|_, reply| {
+    let judge: ReplyVerifier = Arc::new(|_, reply| {
         let frame = Frame { bytes: reply, exit: None, status: None, is_due: true };
         match Replayer.read(&frame) {
             Reading::Message(Message::Ok) => Ok(()),

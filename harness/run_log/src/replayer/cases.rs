@@ -20,7 +20,7 @@ use peerproof_engine::data::rng::Rng;
 
 use super::generate;
 use super::model::{self, LINE_BYTES_MAX, NESTING_MAX};
-use super::talk::{self, Giving, Maker, Pick, Talk, text};
+use super::talk::{self, GivenLog, Maker, Pick, Talk, text};
 use crate::{REPLAYER, tools};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
@@ -198,8 +198,8 @@ impl Row {
             || self.behind.is_some()
     }
 
-    fn giving(&self) -> Giving {
-        Giving {
+    fn giving(&self) -> GivenLog {
+        GivenLog {
             missing: self.missing.clone(),
             no_toolhost: self.no_toolhost.clone(),
             env: self.env.clone(),
@@ -419,7 +419,7 @@ mod tests {
     /// The name of a topic agrees with the model's verdict about its logs.
     #[test]
     fn the_model_says_of_every_row_what_its_topic_says() {
-        let facts = crate::boundary().usual_facts(Side::Consumer);
+        let facts = crate::boundary().full_facts(Side::Consumer);
         for check in checks() {
             let plan = (check.planner)(&facts, &mut Rng::new(1))
                 .unwrap_or_else(|error| panic!("{}: {error}", check.id));

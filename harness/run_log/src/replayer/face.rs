@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peerproof_engine::contract::face::{
-    Aim, Allowed, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus,
-    Subject, Trace, What,
+    Aim, Allowed, Expectation, Expected, ExpectedPart, Face, Frame, Framing, Misfit, Reading, Rule,
+    SessionClauses, SessionTrace, Stimulus, StimulusKind, Subject, Trace,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::contract::memory;
@@ -15,11 +15,11 @@ use peerproof_engine::data::clause::ClauseId;
 use peerproof_engine::data::finding::{Finding, Judgement, Nature, Repair};
 use peerproof_engine::data::payload::{Vars, shorten};
 use peerproof_engine::data::plan::{Act, Fixture, Plan};
-use peerproof_engine::data::transcript::{Exit, FoundKind, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Exit, FoundKind, Transcript};
 
-use super::model::{self, Told};
-use super::seen;
+use super::model::{self, LogReading};
 use super::talk::{POLICY, log_of, named};
+use super::toolhost_requests;
 use crate::{REPLAYER, tools};
 
 /// Beginning of a verdict.
@@ -49,12 +49,12 @@ const END: Duration = Duration::from_secs(2);
 /// Tolerance for delays of the harness.
 const END_SLACK: Duration = Duration::from_millis(500);
 
-const MANNERS: Manners = Manners {
+const SESSION_CLAUSES: SessionClauses = SessionClauses {
     no_process_left: LEAVES,
     no_file_left: LEAVES,
     ends_at_eof: ENDS,
     ends_at_term: SIGTERM,
-    ..Manners::all(ONCE)
+    ..SessionClauses::all(ONCE)
 };
 
 /// The face of a replayer.
@@ -73,7 +73,7 @@ pub enum Message {
 
 /// Allowed verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum AllowedVerdict {
     /// OK.
     Ok,
     /// FAIL.
@@ -84,45 +84,49 @@ pub enum Way {
 
 impl Face for Replayer {
     type Message = Message;
-    type Way = Way;
-    type Extra = Arc<Told>;
+    type Answer = AllowedVerdict;
+    type Notes = Arc<LogReading>;
     /// Reading of each session's log; `None` without a log.
-    type State = Vec<Option<Arc<Told>>>;
+    type State = Vec<Option<Arc<LogReading>>>;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == REPLAYER).then_some(Framing::Whole)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, transcript: &Transcript) -> Self::State {
         let told = |at| {
             let plan = &transcript.plan;
             let mut told = model::read(&log(plan, at)?, has_toolhost(plan, at));
-            told.has_rerun = seen::has_rerun(transcript, at, &told);
-            told.has_waited = seen::has_waited(transcript, at);
+            told.has_rerun = toolhost_requests::has_rerun(transcript, at, &told);
+            told.has_waited = toolhost_requests::has_waited(transcript, at);
             told.is_ended = is_signalled(plan, at);
-            told.has_asked = seen::has_asked(transcript, at);
+            told.has_asked = toolhost_requests::has_asked(transcript, at);
             Some(Arc::new(told))
         };
         (0..transcript.plan.sessions.len()).map(told).collect()
     }
 
-    fn expect(&self, state: &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Arc<Told>>> {
-        let What::Begun = stimulus.what else { return None };
+    fn expect(
+        &self,
+        state: &mut Self::State,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedVerdict, Arc<LogReading>>> {
+        let StimulusKind::Begun = stimulus.what else { return None };
         let known = state.get(stimulus.session)?.clone();
         let (clause, allowed, choice) = match &known {
             // A replayer that gets SIGTERM need not give a verdict.
             Some(told) if told.is_ended => {
-                (SIGTERM, vec![Allowed::silence(), Allowed::answer(Way::NotOk)], None)
+                (SIGTERM, vec![Allowed::silence(), Allowed::answer(AllowedVerdict::NotOk)], None)
             }
-            None => ("LOG-VERDICT-UNREAD", vec![Allowed::answer(Way::NotOk)], None),
+            None => ("LOG-VERDICT-UNREAD", vec![Allowed::answer(AllowedVerdict::NotOk)], None),
             Some(told) => allowed(told),
         };
         let extra = known.unwrap_or_default();
-        Some(Due::one(Expected {
+        Some(Expectation::one(Expected {
             clause,
             subject: Subject::Turn,
             allowed,
@@ -166,23 +170,23 @@ impl Face for Replayer {
         }
     }
 
-    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+    fn fit(&self, _: &ExpectedPart<Self>, way: &AllowedVerdict, came: &[&Message]) -> Result<(), Misfit> {
         let misfit = |clause, reason, status| {
             Err(Misfit { rank: 0, clause, reason, repair: Repair::Exit(Exit::Code(status)) })
         };
         match (way, came.first()) {
-            (Way::Ok, Some(Message::Fail(..))) => misfit(None, "refused", 0),
-            (Way::Fail | Way::NotOk, Some(Message::Ok)) => misfit(None, "accepted", 1),
-            (Way::Ok, Some(Message::None(_))) => misfit(None, "no_verdict", 0),
-            (Way::Fail, Some(Message::None(_))) => misfit(None, "no_verdict", 1),
-            (Way::Fail, Some(Message::Fail(_, status))) if *status != 1 => {
+            (AllowedVerdict::Ok, Some(Message::Fail(..))) => misfit(None, "refused", 0),
+            (AllowedVerdict::Fail | AllowedVerdict::NotOk, Some(Message::Ok)) => misfit(None, "accepted", 1),
+            (AllowedVerdict::Ok, Some(Message::None(_))) => misfit(None, "no_verdict", 0),
+            (AllowedVerdict::Fail, Some(Message::None(_))) => misfit(None, "no_verdict", 1),
+            (AllowedVerdict::Fail, Some(Message::Fail(_, status))) if *status != 1 => {
                 misfit(Some(EXIT), "exit_status", 1)
             }
             _ => Ok(()),
         }
     }
 
-    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<Untestable> {
+    fn leaves_open(&self, part: &ExpectedPart<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<Untestable> {
         let why = match part.clause {
             CLOSED if !part.extra.has_waited => "the toolhost did not run the tool in run mode",
             SIGTERM if !part.extra.has_asked => "no tool was running at SIGTERM",
@@ -191,14 +195,14 @@ impl Face for Replayer {
         Some(Untestable::new("not_tried", why))
     }
 
-    fn phrase(&self, part: &Part<Self>, way: &Way) -> String {
+    fn phrase(&self, part: &ExpectedPart<Self>, way: &AllowedVerdict) -> String {
         match (way, &part.extra.wrong) {
-            (Way::Ok, _) => "REPLAY_STRICT OK with exit status 0".to_owned(),
-            (Way::Fail, Some(wrong)) => {
+            (AllowedVerdict::Ok, _) => "REPLAY_STRICT OK with exit status 0".to_owned(),
+            (AllowedVerdict::Fail, Some(wrong)) => {
                 format!("REPLAY_STRICT FAIL with exit status 1: line {} shows {}", wrong.line, wrong.why)
             }
-            (Way::Fail, None) => "REPLAY_STRICT FAIL with exit status 1".to_owned(),
-            (Way::NotOk, _) => "no OK, and a non-zero exit status".to_owned(),
+            (AllowedVerdict::Fail, None) => "REPLAY_STRICT FAIL with exit status 1".to_owned(),
+            (AllowedVerdict::NotOk, _) => "no OK, and a non-zero exit status".to_owned(),
         }
     }
 
@@ -215,9 +219,9 @@ impl Face for Replayer {
     }
 }
 
-fn reruns(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
+fn reruns(trace: &Trace<'_, Replayer>, heard: &SessionTrace<'_, Replayer>) -> Vec<Finding> {
     match trace.state.get(heard.session).and_then(Option::as_ref) {
-        Some(told) => seen::judge(trace.transcript, heard.session, told, is_ok(heard)),
+        Some(told) => toolhost_requests::judge(trace.transcript, heard.session, told, is_ok(heard)),
         None => Vec::new(),
     }
 }
@@ -243,7 +247,7 @@ fn has_toolhost(plan: &Plan, session: usize) -> bool {
 }
 
 /// Allowed verdicts for a log, with their clause and choice.
-fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str>) {
+fn allowed(told: &LogReading) -> (&'static str, Vec<Allowed<AllowedVerdict>>, Option<&'static str>) {
     if let Some(first_wins) = told.first_wins {
         let shown = match (told.wrong.is_none(), first_wins) {
             (true, true) => Some(("last|first", "refuse")),
@@ -252,24 +256,27 @@ fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str
             (false, false) => None,
         };
         if let Some((ok, fail)) = shown {
-            let ways = vec![Allowed::answer(Way::Ok).shows(ok), Allowed::answer(Way::Fail).shows(fail)];
+            let ways = vec![
+                Allowed::answer(AllowedVerdict::Ok).shows(ok),
+                Allowed::answer(AllowedVerdict::Fail).shows(fail),
+            ];
             let is_clear = told.open.iter().all(|open| open.clause == model::KEYS);
             return (model::KEYS, ways, is_clear.then_some("duplicate_keys"));
         }
     }
     if let Some(wrong) = &told.wrong {
-        return (wrong.clause, vec![Allowed::answer(Way::Fail)], None);
+        return (wrong.clause, vec![Allowed::answer(AllowedVerdict::Fail)], None);
     }
     let Some(first) = told.open.first() else {
         if let Some(has_rerun) = told.has_rerun {
-            let way = Allowed::answer(Way::Ok).shows(if has_rerun { "true" } else { "false" });
+            let way = Allowed::answer(AllowedVerdict::Ok).shows(if has_rerun { "true" } else { "false" });
             return ("LOG-RERUN-ERROR", vec![way], Some("tool_error_rerun"));
         }
         let is_patient = told.runs.iter().any(|run| tools::is_patient(&run.aid));
         let clause = if is_patient { CLOSED } else { "LOG-VERDICT-OK" };
-        return (clause, vec![Allowed::answer(Way::Ok)], None);
+        return (clause, vec![Allowed::answer(AllowedVerdict::Ok)], None);
     };
-    let either = || vec![Allowed::answer(Way::Ok), Allowed::answer(Way::Fail)];
+    let either = || vec![Allowed::answer(AllowedVerdict::Ok), Allowed::answer(AllowedVerdict::Fail)];
     match (first.choice, told.open.len()) {
         (Some((key, ok, fail)), 1) => {
             let mut either = either();
@@ -282,18 +289,18 @@ fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str
     }
 }
 
-fn is_ok(heard: &Heard<'_, Replayer>) -> bool {
+fn is_ok(heard: &SessionTrace<'_, Replayer>) -> bool {
     heard.answers().any(|(_, _, answer)| matches!(answer.message, Message::Ok))
 }
 
 /// Findings about files beside the log, changes of the log and starts of a policy process.
-fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
+fn beside(trace: &Trace<'_, Replayer>, heard: &SessionTrace<'_, Replayer>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let label = named("left", heard.session);
     let log = log(&trace.transcript.plan, heard.session);
     for event in trace.transcript.of(heard.session) {
         match &event.kind {
-            Kind::ActorStarted { actor, .. } if actor == POLICY => findings.push(
+            EventKind::ActorStarted { actor, .. } if actor == POLICY => findings.push(
                 Finding::new(
                     "LOG-RERUN-POLICY",
                     "policy_started",
@@ -302,7 +309,7 @@ fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
                 )
                 .repaired_by(Repair::Undo),
             ),
-            Kind::Looked { label: at, found, cut: false, .. } if *at == label => {
+            EventKind::Looked { label: at, found, cut: false, .. } if *at == label => {
                 let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 let is_left = |path: &[u8]| !path.is_empty() && path != b"log";
                 if let Some(one) = found.iter().find(|one| is_left(&one.path.0)) {
@@ -330,11 +337,11 @@ fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
 }
 
 /// Finding about a process that ends late after its verdict.
-fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
+fn end(trace: &Trace<'_, Replayer>, heard: &SessionTrace<'_, Replayer>) -> Vec<Finding> {
     let (mut text, mut said, mut ended) = (Vec::new(), None, None);
     for event in trace.transcript.of(heard.session) {
         match &event.kind {
-            Kind::Received { bytes } if said.is_none() => {
+            EventKind::Received { bytes } if said.is_none() => {
                 let whole = bytes.0.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
                 let (whole, rest) = bytes.0.split_at(whole);
                 text.extend_from_slice(whole);
@@ -345,7 +352,7 @@ fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding>
                 }
                 text.extend_from_slice(rest);
             }
-            Kind::Exited { .. } => ended = Some(event.at_us),
+            EventKind::Exited { .. } => ended = Some(event.at_us),
             _ => {}
         }
     }
@@ -363,7 +370,7 @@ fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding>
 }
 
 /// Finding about a FAIL whose reason lacks the number of a line, or names one before the first damaged line.
-fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
+fn lines(trace: &Trace<'_, Replayer>, heard: &SessionTrace<'_, Replayer>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (asked, part, answer) in heard.answers() {
         let (Message::Fail(reason, _), Some(wrong)) = (answer.message, &part.extra.wrong) else { continue };

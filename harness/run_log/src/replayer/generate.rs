@@ -6,7 +6,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::rng::Rng;
 
-use super::talk::{Giving, Maker, Pick, Talk, start, text};
+use super::talk::{GivenLog, Maker, Pick, Talk, start, text};
 use crate::state::Artifact;
 
 /// Member names that are easily lost.
@@ -91,7 +91,7 @@ pub fn conversation(rng: &mut Rng) -> Plan {
             }
             _ => {}
         }
-        talk.give("LOG-VERDICT-OK", Payload::text(text(&lines)), Giving::default());
+        talk.give("LOG-VERDICT-OK", Payload::text(text(&lines)), GivenLog::default());
     }
     talk.plan()
 }

@@ -6,7 +6,7 @@ use peerproof_engine::data::json::{self, DecodeLimits, Json};
 
 use crate::digest;
 use crate::state::{Artifact, State, slot_of};
-use crate::tools::{self, Ran};
+use crate::tools::{self, ExecutionResult};
 
 /// Longest line that every replayer reads, bytes.
 pub const LINE_BYTES_MAX: usize = 10 << 20;
@@ -22,7 +22,7 @@ const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];
 
 /// A fault of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct LogFault {
     /// Number of the line, counted from 1.
     pub line: usize,
     /// The clause.
@@ -68,9 +68,9 @@ pub struct Run {
 
 /// Reading of a log.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct LogReading {
     /// First fault.
-    pub wrong: Option<Wrong>,
+    pub wrong: Option<LogFault>,
     /// Open points.
     pub open: Vec<Open>,
     /// Executions before the first fault.
@@ -92,7 +92,7 @@ pub struct Told {
 
 /// Expected next event.
 #[derive(Debug, Clone, PartialEq)]
-enum Next {
+enum ExpectedEvent {
     Start,
     Selection,
     /// The tool event after a PICK. True if its patch event has come.
@@ -101,8 +101,8 @@ enum Next {
 }
 
 struct Replay {
-    told: Told,
-    next: Next,
+    told: LogReading,
+    next: ExpectedEvent,
     /// Header of the first line.
     first: Option<Json>,
     runs_before: BTreeSet<String>,
@@ -127,7 +127,7 @@ fn wrong<T>(clause: &'static str, why: impl Into<String>) -> Result<T, (&'static
 }
 
 /// Reads a log. `has_toolhost` is true if a toolhost can be started.
-pub fn read(log: &[u8], has_toolhost: bool) -> Told {
+pub fn read(log: &[u8], has_toolhost: bool) -> LogReading {
     let mut told = follow(log, has_toolhost);
     if told.open.iter().any(|open| open.clause == KEYS) {
         let first = |line: &[u8]| match json::decode(line.trim_ascii(), &DecodeLimits::default()) {
@@ -156,10 +156,10 @@ fn with_first_keys(value: &Json) -> Json {
     }
 }
 
-fn follow(log: &[u8], has_toolhost: bool) -> Told {
+fn follow(log: &[u8], has_toolhost: bool) -> LogReading {
     let mut replay = Replay {
-        told: Told::default(),
-        next: Next::Start,
+        told: LogReading::default(),
+        next: ExpectedEvent::Start,
         first: None,
         runs_before: BTreeSet::new(),
         selections: 0,
@@ -189,12 +189,12 @@ fn follow(log: &[u8], has_toolhost: bool) -> Told {
         }
     }
     let judged = judged.and_then(|()| match replay.next {
-        Next::End => Ok(()),
-        Next::Start if replay.line == 0 => wrong("LOG-ORDER-EMPTY", "an empty log"),
+        ExpectedEvent::End => Ok(()),
+        ExpectedEvent::Start if replay.line == 0 => wrong("LOG-ORDER-EMPTY", "an empty log"),
         _ => wrong("LOG-ORDER-END", "no `run_finished`"),
     });
     let line = replay.line.max(1);
-    replay.told.wrong = judged.err().map(|(clause, why)| Wrong { line, clause, why });
+    replay.told.wrong = judged.err().map(|(clause, why)| LogFault { line, clause, why });
     replay.told.lines = log.split_inclusive(|byte| *byte == b'\n').count();
     replay.told
 }
@@ -272,7 +272,7 @@ impl Replay {
             None | Some("") => return wrong(CLAUSE, "`run_id` is not a non-empty string"),
             Some(run) => run,
         };
-        if self.next == Next::End && event == "run_started" {
+        if self.next == ExpectedEvent::End && event == "run_started" {
             if self
                 .first
                 .as_ref()
@@ -284,7 +284,8 @@ impl Replay {
             self.open("LOG-ORDER-TWO", Some(("two_runs", "each", "fail")));
             self.runs_before.insert(run.to_owned());
             self.first = None;
-            (self.next, self.state, self.selections, self.base) = (Next::Start, State::default(), 0, 0);
+            (self.next, self.state, self.selections, self.base) =
+                (ExpectedEvent::Start, State::default(), 0, 0);
         }
         let is_second = !self.runs_before.is_empty();
         let of_second = |(clause, why)| if is_second { ("LOG-ORDER-SECOND", why) } else { (clause, why) };
@@ -338,29 +339,31 @@ impl Replay {
         let has_patch = self.patch.is_some();
         let is_empty_patch = self.patch.as_ref().and_then(Json::as_object).is_some_and(<[_]>::is_empty);
         match (event, &self.next) {
-            ("run_started", Next::Start)
-            | ("selector_chosen" | "run_finished", Next::Selection)
-            | ("tool_ok" | "tool_error", Next::Tool(true)) => {}
-            ("inputs_patched", Next::Tool(false)) if is_empty_patch => self.open("LOG-INPUT-EMPTY", None),
-            ("inputs_patched", Next::Tool(false)) if has_patch => {}
-            ("inputs_patched", Next::Tool(false)) => {
+            ("run_started", ExpectedEvent::Start)
+            | ("selector_chosen" | "run_finished", ExpectedEvent::Selection)
+            | ("tool_ok" | "tool_error", ExpectedEvent::Tool(true)) => {}
+            ("inputs_patched", ExpectedEvent::Tool(false)) if is_empty_patch => {
+                self.open("LOG-INPUT-EMPTY", None)
+            }
+            ("inputs_patched", ExpectedEvent::Tool(false)) if has_patch => {}
+            ("inputs_patched", ExpectedEvent::Tool(false)) => {
                 let choice = ("patch_without_selection_patch", "accept", "fail");
                 self.open("LOG-INPUT-UNSELECTED", Some(choice));
             }
-            ("tool_ok" | "tool_error", Next::Tool(false)) if !has_patch => {}
-            ("tool_ok" | "tool_error", Next::Tool(false)) if is_empty_patch => {
+            ("tool_ok" | "tool_error", ExpectedEvent::Tool(false)) if !has_patch => {}
+            ("tool_ok" | "tool_error", ExpectedEvent::Tool(false)) if is_empty_patch => {
                 self.open("LOG-INPUT-EMPTY", None)
             }
-            ("tool_ok" | "tool_error", Next::Tool(_)) => {
+            ("tool_ok" | "tool_error", ExpectedEvent::Tool(_)) => {
                 return wrong(
                     "LOG-ORDER-PATCHED",
                     "`inputs_patched` is missing after a selection with a patch",
                 );
             }
-            ("selector_chosen" | "run_finished", Next::Tool(_)) => {
+            ("selector_chosen" | "run_finished", ExpectedEvent::Tool(_)) => {
                 return wrong("LOG-ORDER-TOOL", "the tool event is missing after a PICK");
             }
-            ("tool_ok" | "tool_error", Next::Selection) => {
+            ("tool_ok" | "tool_error", ExpectedEvent::Selection) => {
                 return wrong("LOG-ORDER-TOOL", "a tool event without a PICK");
             }
             (
@@ -368,10 +371,10 @@ impl Replay {
                 | "run_finished",
                 next,
             ) => {
-                let clause = if *next == Next::End { "LOG-ORDER-LAST" } else { "LOG-ORDER-LINES" };
+                let clause = if *next == ExpectedEvent::End { "LOG-ORDER-LAST" } else { "LOG-ORDER-LINES" };
                 return wrong(clause, format!("{event} at the wrong place"));
             }
-            (_, Next::Start | Next::End) => {
+            (_, ExpectedEvent::Start | ExpectedEvent::End) => {
                 self.open("LOG-ORDER-PLACE", None);
                 return Ok(());
             }
@@ -439,7 +442,7 @@ impl Replay {
                 }
             }
         }
-        self.next = Next::Selection;
+        self.next = ExpectedEvent::Selection;
         Ok(())
     }
 
@@ -477,7 +480,7 @@ impl Replay {
             self.patch =
                 Some(value.ok_or((CLAUSE, "`input_patch_json` does not contain an object".to_owned()))?);
         }
-        self.next = Next::Tool(false);
+        self.next = ExpectedEvent::Tool(false);
         Ok(())
     }
 
@@ -499,7 +502,7 @@ impl Replay {
             }
             _ => {}
         }
-        self.next = Next::Tool(true);
+        self.next = ExpectedEvent::Tool(true);
         Ok(())
     }
 
@@ -541,7 +544,7 @@ impl Replay {
         for item in items {
             self.item(item)?;
         }
-        self.next = Next::Selection;
+        self.next = ExpectedEvent::Selection;
         self.digest(logged, if items.is_empty() { "LOG-DIGEST-MIDDLE" } else { "LOG-PATCH-CHANGED" })?;
         let clause = if is_deterministic { "LOG-RERUN-OUTPUT" } else { "LOG-EVENT-JSON" };
         let value = self.embedded(output).ok_or((clause, "`output_json` is not JSON".to_owned()))?;
@@ -559,7 +562,7 @@ impl Replay {
             self.open("LOG-RERUN-LATE", None);
         }
         match tools::run(&aid, &input, &before) {
-            Ran::Done(own, after) => {
+            ExecutionResult::Done(own, after) => {
                 let own = self.embedded(&own);
                 if !own.is_some_and(|own| self.same(&own, &value)) {
                     return wrong("LOG-RERUN-OUTPUT", "the tool returns another output");
@@ -569,7 +572,9 @@ impl Replay {
                 }
                 Ok(())
             }
-            Ran::Failed(_) | Ran::Amiss(_) => wrong("LOG-RERUN-FAILS", "the tool fails when it is run again"),
+            ExecutionResult::Failed(_) | ExecutionResult::Amiss(_) => {
+                wrong("LOG-RERUN-FAILS", "the tool fails when it is run again")
+            }
         }
     }
 
@@ -659,11 +664,11 @@ impl Replay {
         };
         let (aid, input, before, line) =
             (self.aid.clone(), self.inputs.clone(), self.state.clone(), self.line);
-        if need == Need::May && matches!(tools::run(&aid, &input, &before), Ran::Done(..)) {
+        if need == Need::May && matches!(tools::run(&aid, &input, &before), ExecutionResult::Done(..)) {
             self.open("LOG-RERUN-ERROR", None);
         }
         self.told.runs.push(Run { line, aid, input, before, need });
-        self.next = Next::Selection;
+        self.next = ExpectedEvent::Selection;
         Ok(())
     }
 
@@ -678,7 +683,7 @@ impl Replay {
         }
         let is_dropped = self.told.open.iter().any(|open| open.clause == "LOG-EVENT-DROPPED");
         self.digest(logged, if is_dropped { "LOG-EVENT-FAILED" } else { "LOG-DIGEST-LAST" })?;
-        self.next = Next::End;
+        self.next = ExpectedEvent::End;
         Ok(())
     }
 }

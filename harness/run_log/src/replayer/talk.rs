@@ -11,7 +11,7 @@ use peerproof_engine::data::payload::{Payload, Vars};
 use peerproof_engine::data::plan::{Act, ActorStep, Fixture, PathKind, Plan, Session, Step};
 
 use crate::state::{Artifact, State};
-use crate::tools::{self, Ran};
+use crate::tools::{self, ExecutionResult};
 use crate::{REPLAYER, digest};
 
 /// Name of the actor that stands for a policy driver and counts its starts.
@@ -144,7 +144,7 @@ impl Maker {
     fn tool(&mut self, aid: &str, pick: &Pick) {
         // The tool did its task in the original run, whatever it does in the replay.
         let ran = tools::run(tools::DO, &self.inputs, &self.state);
-        let (true, Ran::Done(output, after)) = (!pick.fails, ran) else {
+        let (true, ExecutionResult::Done(output, after)) = (!pick.fails, ran) else {
             let mut payload = Json::object([
                 ("aid", Json::from(aid)),
                 ("status", "TOOL_ERROR".into()),
@@ -247,7 +247,7 @@ pub fn redigest(lines: &mut [Json]) {
 
 /// Settings of a process that gets a log.
 #[derive(Debug, Clone, Default)]
-pub struct Giving {
+pub struct GivenLog {
     /// Entry at the path of the log, instead of a file.
     pub missing: Option<PathKind>,
     /// Entry at the path of the toolhost, instead of a program.
@@ -273,7 +273,7 @@ impl Default for Talk {
         let policy = Fixture::Actor { name: POLICY.to_owned(), script, later: Vec::new() };
         let plan = Plan { by_model: true, fixtures: vec![policy], ..Plan::default() };
         let mut talk = Self { plan, twins: BTreeSet::new() };
-        talk.give("LOG-VERDICT-OK", Payload::text(plain()), Giving::default());
+        talk.give("LOG-VERDICT-OK", Payload::text(plain()), GivenLog::default());
         talk.plan.steps[0].canary = true;
         talk
     }
@@ -283,12 +283,12 @@ impl Talk {
     /// Gives a valid log once.
     pub fn twin(&mut self, clause: &str, log: &str) {
         if self.twins.insert(log.to_owned()) {
-            self.give(clause, Payload::text(log), Giving::default());
+            self.give(clause, Payload::text(log), GivenLog::default());
         }
     }
 
     /// Gives a log about `clause` to a new process. The required verdict follows from its bytes.
-    pub fn give(&mut self, clause: &str, log: Payload, how: Giving) {
+    pub fn give(&mut self, clause: &str, log: Payload, how: GivenLog) {
         let at = self.plan.sessions.len();
         let (folder, toolhost) = (named("run", at), named("peer", at));
         let reruns = log.summary(1 << 20).matches("\"deterministic\":true").count() as u64;
@@ -434,7 +434,7 @@ fn followed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Option<(Json, [Opti
             inputs.set(name, value.clone());
         }
         if payload.get("output_json").is_some()
-            && let Ran::Done(own, _) = tools::run(tools::DO, &inputs, &state)
+            && let ExecutionResult::Done(own, _) = tools::run(tools::DO, &inputs, &state)
         {
             output = Some(Json::from(own));
         }
@@ -464,7 +464,7 @@ mod tests {
         assert_eq!((found(&right), found(&wrong)), (None, Some("LOG-EVENT-STEPS")));
         for log in [&right, &wrong] {
             let mut talk = Talk::default();
-            talk.give("LOG-VERDICT-OK", Payload::text(log.as_str()), Giving::default());
+            talk.give("LOG-VERDICT-OK", Payload::text(log.as_str()), GivenLog::default());
             let plan = talk.plan();
             let step = plan.steps.iter().position(|step| step.session == 1).unwrap();
             let smaller = variants(&plan, step);

@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 64;
 
 /// Meaning of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum OutputMeaning {
     /// A PICK of this SID, with its patch if it has one.
     Pick(String, Option<Json>),
     /// `ASK_SUP`.
@@ -27,28 +27,30 @@ pub enum Said {
 }
 
 /// Reads the output of a driver.
-pub fn read(output: &[u8]) -> Said {
+pub fn read(output: &[u8]) -> OutputMeaning {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let start = output.iter().position(|byte| !is_blank(byte)).unwrap_or(output.len());
     let end = output.iter().rposition(|byte| !is_blank(byte)).map_or(start, |at| at + 1);
-    let Ok(text) = std::str::from_utf8(&output[start..end]) else { return Said::Fails };
+    let Ok(text) = std::str::from_utf8(&output[start..end]) else { return OutputMeaning::Fails };
     match text {
-        _ if output.len() > BYTES_MAX => Said::Fails,
-        _ if text.starts_with(['\u{b}', '\u{c}']) || text.ends_with(['\u{b}', '\u{c}']) => Said::Open,
-        "<NOOP><END>" => Said::Noop,
-        "<ASK_SUP><END>" => Said::AskSup,
-        _ => pick(text).unwrap_or(Said::Fails),
+        _ if output.len() > BYTES_MAX => OutputMeaning::Fails,
+        _ if text.starts_with(['\u{b}', '\u{c}']) || text.ends_with(['\u{b}', '\u{c}']) => {
+            OutputMeaning::Open
+        }
+        "<NOOP><END>" => OutputMeaning::Noop,
+        "<ASK_SUP><END>" => OutputMeaning::AskSup,
+        _ => pick(text).unwrap_or(OutputMeaning::Fails),
     }
 }
 
-fn pick(text: &str) -> Option<Said> {
+fn pick(text: &str) -> Option<OutputMeaning> {
     let (sid, rest) = text.strip_prefix("<PICK><")?.split_once('>')?;
     let digits = sid.strip_prefix("SID")?;
     if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let patch = if rest == "<END>" {
-        return Some(Said::Pick(sid.to_owned(), None));
+        return Some(OutputMeaning::Pick(sid.to_owned(), None));
     } else if let Some(rest) = rest.strip_prefix("<INP>") {
         rest.strip_suffix("</INP><END>")?.as_bytes().to_vec()
     } else {
@@ -56,7 +58,7 @@ fn pick(text: &str) -> Option<Said> {
         match STANDARD.decode(digits) {
             Ok(patch) => patch,
             // Other alphabets and paddings are open.
-            Err(_) => return Some(Said::Open),
+            Err(_) => return Some(OutputMeaning::Open),
         }
     };
     let decoded = json::decode(json::trim(&patch), &DecodeLimits::default()).ok()?;
@@ -64,8 +66,8 @@ fn pick(text: &str) -> Option<Said> {
     let facts = decoded.facts;
     let is_open = facts.depth > DEPTH_MAX || facts.duplicate_keys || facts.lone_surrogates;
     let is_beyond = || decoded.value.has_number(json::Number::is_beyond_double);
-    let pick = Said::Pick(sid.to_owned(), Some(decoded.value.clone()));
-    Some(if is_open || is_beyond() { Said::Open } else { pick })
+    let pick = OutputMeaning::Pick(sid.to_owned(), Some(decoded.value.clone()));
+    Some(if is_open || is_beyond() { OutputMeaning::Open } else { pick })
 }
 
 #[cfg(test)]
@@ -75,11 +77,14 @@ mod tests {
     #[test]
     fn only_the_forms_of_the_contract_are_blocks() {
         let patch = Some(r#"{"k":"</INP><END>"}"#.parse().unwrap());
-        let pick = |patch| Said::Pick("SID0001".to_owned(), patch);
+        let pick = |patch| OutputMeaning::Pick("SID0001".to_owned(), patch);
         assert_eq!(read(b" <PICK><SID0001><END>\r\n"), pick(None));
         assert_eq!(read(br#"<PICK><SID0001><INP>{"k":"</INP><END>"}</INP><END>"#), pick(patch));
         assert_eq!(read(b"<PICK><SID0001><INP64>e30=</INP64><END>"), pick(Some("{}".parse().unwrap())));
-        assert_eq!((read(b"<NOOP><END>\n"), read(b"<ASK_SUP><END>")), (Said::Noop, Said::AskSup));
+        assert_eq!(
+            (read(b"<NOOP><END>\n"), read(b"<ASK_SUP><END>")),
+            (OutputMeaning::Noop, OutputMeaning::AskSup)
+        );
         for text in [
             "",
             "noop",
@@ -89,8 +94,8 @@ mod tests {
             "<PICK><SID0001><INP>{}</INP><END>x",
             "x <NOOP><END>",
         ] {
-            assert_eq!(read(text.as_bytes()), Said::Fails, "{text}");
+            assert_eq!(read(text.as_bytes()), OutputMeaning::Fails, "{text}");
         }
-        assert_eq!(read(br#"<PICK><SID0001><INP>{"a":1,"a":2}</INP><END>"#), Said::Open);
+        assert_eq!(read(br#"<PICK><SID0001><INP>{"a":1,"a":2}</INP><END>"#), OutputMeaning::Open);
     }
 }

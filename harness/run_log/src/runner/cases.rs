@@ -17,7 +17,9 @@ use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::clause::ClauseId;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
-use peerproof_engine::data::plan::{Act, ActorStep, Effect, Fixture, PathKind, Plan, Session, Sight, Step};
+use peerproof_engine::data::plan::{
+    Act, ActorStep, AwaitedEffect, Fixture, PathKind, Plan, Session, Sight, Step,
+};
 use peerproof_engine::data::rng::Rng;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
@@ -75,13 +77,13 @@ enum Turn {
     /// Prints this text and exits with status 0.
     Says(String),
     /// Behaves like this.
-    Does(Box<Does>),
+    Does(Box<DriverBehaviour>),
 }
 
 /// Behaviour of a driver: it picks a tool, or follows a script.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Does {
+struct DriverBehaviour {
     /// Name of the picked tool; by default `DO`.
     pick: Option<String>,
     /// Patch, a JSON object. With `does` there is always a patch.
@@ -248,18 +250,20 @@ impl Row {
 }
 
 /// Effect that marks a point of a run, as in [`Row::kill_at`].
-fn point(at: &str, names: &Names) -> Result<Effect, Untestable> {
+fn point(at: &str, names: &Names) -> Result<AwaitedEffect, Untestable> {
     let (what, number) = at.split_once(' ').unwrap_or((at, ""));
     let number = number.parse().map_err(|_| format!("`kill_at` has no number: {at:?}"))?;
     let (driver, toolhost) = (names.driver.clone(), names.toolhost.clone());
     Ok(match what {
-        "driver" => Effect::Starts { actor: driver, start: number },
-        "answer" => Effect::Writes { actor: driver, output: number },
-        "tool" => Effect::Takes { actor: toolhost, request: number },
-        "reply" => Effect::Writes { actor: toolhost, output: number },
-        "line" => {
-            Effect::Lines { folder: LOGS.to_owned(), path: format!("{}.log", names.log), lines: number }
-        }
+        "driver" => AwaitedEffect::Starts { actor: driver, start: number },
+        "answer" => AwaitedEffect::Writes { actor: driver, output: number },
+        "tool" => AwaitedEffect::Takes { actor: toolhost, request: number },
+        "reply" => AwaitedEffect::Writes { actor: toolhost, output: number },
+        "line" => AwaitedEffect::Lines {
+            folder: LOGS.to_owned(),
+            path: format!("{}.log", names.log),
+            lines: number,
+        },
         other => return Err(format!("`kill_at` is about a driver, a tool or a line, not {other:?}").into()),
     })
 }
@@ -282,7 +286,7 @@ impl Turn {
     }
 }
 
-impl Does {
+impl DriverBehaviour {
     fn block(&self) -> Result<String, Untestable> {
         let mut told = self.does.as_deref().map(json).transpose()?;
         tools::told(told.as_ref())?;
@@ -324,7 +328,10 @@ pub fn conversation(rng: &mut Rng) -> Plan {
             0 => Turn::Says(
                 ["<ASK_SUP><END>", "no block", "", "<PICK><SID0000><END>"][rng.index(4)].to_owned(),
             ),
-            1 => Turn::Does(Box::new(Does { pick: Some("FAIL".to_owned()), ..Does::default() })),
+            1 => Turn::Does(Box::new(DriverBehaviour {
+                pick: Some("FAIL".to_owned()),
+                ..DriverBehaviour::default()
+            })),
             _ => Turn::Does(Box::new(drawn(rng))),
         });
     }
@@ -337,7 +344,7 @@ pub fn conversation(rng: &mut Rng) -> Plan {
     plan
 }
 
-fn drawn(rng: &mut Rng) -> Does {
+fn drawn(rng: &mut Rng) -> DriverBehaviour {
     let values = ["null", "[]", "{\"a\":{\"b\":1}}", "1.50", "\"é\\u0000\"", "true"];
     let value = |rng: &mut Rng| values[rng.index(values.len())];
     let content = Json::from(value(rng)).to_text();
@@ -352,17 +359,24 @@ fn drawn(rng: &mut Rng) -> Does {
     };
     let patch =
         rng.chance(1, 2).then(|| format!(r#"{{"{}":{}}}"#, ["k", "é", "", "x"][rng.index(4)], value(rng)));
-    Does { patch, does: rng.chance(2, 3).then_some(does), base64: rng.chance(1, 4), ..Does::default() }
+    DriverBehaviour {
+        patch,
+        does: rng.chance(2, 3).then_some(does),
+        base64: rng.chance(1, 4),
+        ..DriverBehaviour::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::request::{Asked, read};
+    use crate::runner::request::{RequestTreatment, read};
 
     #[test]
     fn a_task_whose_steps_cannot_be_read_is_an_error() {
-        let task = |does: &str| Does { does: Some(does.to_owned()), ..Does::default() }.block();
+        let task = |does: &str| {
+            DriverBehaviour { does: Some(does.to_owned()), ..DriverBehaviour::default() }.block()
+        };
         assert!(task(r#"{"steps":[{"exit":3}]}"#).is_ok());
         assert!(task(r#"{"steps":[{"exits":3}]}"#).is_err());
     }
@@ -377,7 +391,7 @@ mod tests {
                 if let Fixture::File { content, .. } = fixture {
                     let asked = read(&content.expand(&BTreeMap::new()).unwrap());
                     let is_unclear = ["request/deeper", "request/half-a-pair"].contains(&case.id.as_str());
-                    assert!(asked != Asked::Unclear || is_unclear, "{}", case.id);
+                    assert!(asked != RequestTreatment::Unclear || is_unclear, "{}", case.id);
                 }
             }
         }

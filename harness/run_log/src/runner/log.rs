@@ -4,8 +4,8 @@ use peerproof_engine::data::finding::{Finding, Nature};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::shorten;
 
+use super::observations::decoded;
 use super::request::Request;
-use super::seen::decoded;
 
 /// Events whose order matters.
 const NAMED: [&str; 6] =

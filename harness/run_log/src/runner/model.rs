@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use peerproof_engine::data::json::Json;
 
-use super::block::{self, Said};
+use super::block::{self, OutputMeaning};
 use super::log::{Entry, Faults, Log};
+use super::observations::{Driver, RunObservations};
 use super::request::{POLICY_ONLY, Request};
-use super::seen::{Course, Driver};
 use crate::state::State;
 use crate::{digest, only_integers_differ};
 
@@ -33,7 +33,7 @@ enum At {
 
 /// Comparison of one run with its log.
 pub struct Walk<'a> {
-    course: &'a Course,
+    course: &'a RunObservations,
     request: &'a Request,
     log: &'a Log,
     /// Findings.
@@ -57,7 +57,7 @@ pub struct Walk<'a> {
     is_off: bool,
     /// True if the last tool failed.
     has_failed: bool,
-    last: Last,
+    last: LastEvent,
     wrong: Vec<(At, usize, Json, Json)>,
 }
 
@@ -66,7 +66,7 @@ pub type Offer = (String, String, Vec<String>);
 
 /// Last selection or tool event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LastEvent {
     Nothing,
     Noop,
     AskSup,
@@ -82,7 +82,12 @@ fn quoted(value: Option<&Json>) -> String {
 
 impl<'a> Walk<'a> {
     /// At the start of the log.
-    pub fn new(course: &'a Course, request: &'a Request, log: &'a Log, faults: &'a mut Faults) -> Self {
+    pub fn new(
+        course: &'a RunObservations,
+        request: &'a Request,
+        log: &'a Log,
+        faults: &'a mut Faults,
+    ) -> Self {
         Self {
             course,
             request,
@@ -101,7 +106,7 @@ impl<'a> Walk<'a> {
             state: State::default(),
             is_off: false,
             has_failed: false,
-            last: Last::Nothing,
+            last: LastEvent::Nothing,
             wrong: Vec::new(),
         }
     }
@@ -263,7 +268,7 @@ impl<'a> Walk<'a> {
         self.at += 1;
         let number = self.selections;
         self.selections += 1;
-        if self.last == Last::Noop {
+        if self.last == LastEvent::Noop {
             self.faults.add(
                 "LOG-RUN-NOOP",
                 "goes_on",
@@ -314,10 +319,10 @@ impl<'a> Walk<'a> {
         let chosen = self.chosen(entry, driver, &menu)?;
         self.patched(chosen.patch.as_ref(), step);
         self.last = match chosen.kind.as_str() {
-            "NOOP" => Last::Noop,
-            "ASK_SUP" => Last::AskSup,
+            "NOOP" => LastEvent::Noop,
+            "ASK_SUP" => LastEvent::AskSup,
             "PICK" => return self.tool(&chosen.aid, step),
-            _ => Last::Invalid,
+            _ => LastEvent::Invalid,
         };
         self.whole += 1;
         Some(())
@@ -402,7 +407,7 @@ impl<'a> Walk<'a> {
         self.is_off = true;
     }
 
-    fn chosen(&mut self, entry: &Entry, driver: Option<&Driver>, menu: &[Offer]) -> Option<Chosen> {
+    fn chosen(&mut self, entry: &Entry, driver: Option<&Driver>, menu: &[Offer]) -> Option<LoggedSelection> {
         let payload = &entry.payload;
         let text = |name: &str| payload.get(name).and_then(Json::as_str);
         let kind = text("kind").unwrap_or_default();
@@ -428,19 +433,20 @@ impl<'a> Walk<'a> {
             );
         }
         let told = payload.get("input_patch_json").filter(|told| !told.is_null());
-        let patch = told.and_then(Json::as_str).and_then(|text| super::seen::decoded(text.as_bytes()));
+        let patch =
+            told.and_then(Json::as_str).and_then(|text| super::observations::decoded(text.as_bytes()));
         let patch = patch.filter(|patch| patch.as_object().is_some());
         let aid_of = |sid: &str| menu.iter().find(|(own, _, _)| own == sid).map(|(_, aid, _)| aid.clone());
         let right = match driver.map(|driver| &driver.said) {
-            Some(Said::Pick(sid, patch)) => match aid_of(sid) {
+            Some(OutputMeaning::Pick(sid, patch)) => match aid_of(sid) {
                 Some(aid) => Some(("PICK", Some((sid.clone(), aid)), patch.clone())),
                 None if menu.is_empty() => None,
                 None => Some(("", None, None)),
             },
-            Some(Said::Noop) => Some(("NOOP", None, None)),
-            Some(Said::AskSup) => Some(("ASK_SUP", None, None)),
-            Some(Said::Fails) => Some(("", None, None)),
-            Some(Said::Open) => None,
+            Some(OutputMeaning::Noop) => Some(("NOOP", None, None)),
+            Some(OutputMeaning::AskSup) => Some(("ASK_SUP", None, None)),
+            Some(OutputMeaning::Fails) => Some(("", None, None)),
+            Some(OutputMeaning::Open) => None,
             // A fallback selected.
             None => Some(("any", None, None)),
         };
@@ -448,7 +454,7 @@ impl<'a> Walk<'a> {
         if let Some((right, pick, right_patch)) = right {
             let is_fallback = ["", "any"].contains(&right);
             if is_fallback {
-                let is_right = raw.is_empty() || block::read(raw.as_bytes()) != Said::Fails;
+                let is_right = raw.is_empty() || block::read(raw.as_bytes()) != OutputMeaning::Fails;
                 if told.is_some() || right.is_empty() && is_right {
                     let expected =
                         "a fallback without a patch, and with a reason in `raw` that is not a block";
@@ -487,7 +493,7 @@ impl<'a> Walk<'a> {
                 expected_patch = right_patch;
             }
         }
-        Some(Chosen { kind: kind.to_owned(), aid: aid.to_owned(), patch: expected_patch })
+        Some(LoggedSelection { kind: kind.to_owned(), aid: aid.to_owned(), patch: expected_patch })
     }
 
     fn patched(&mut self, patch: Option<&Json>, step: u64) {
@@ -560,7 +566,7 @@ impl<'a> Walk<'a> {
 
     /// End of the run.
     fn end(&mut self) -> End {
-        if self.last == Last::Noop {
+        if self.last == LastEvent::Noop {
             return End::Due;
         }
         let is_last = self.request.max_steps.is_some_and(|most| self.selections as u64 >= most);
@@ -573,7 +579,7 @@ impl<'a> Walk<'a> {
 
     /// True if the run ended with NOOP.
     pub fn is_stopped(&self) -> bool {
-        self.last == Last::Noop
+        self.last == LastEvent::Noop
     }
 
     /// Judges wrong inputs. Inputs that are equally wrong in several places were merged wrongly.
@@ -603,17 +609,17 @@ impl<'a> Walk<'a> {
 }
 
 /// Choice: does this event end a run?
-fn ends(last: Last) -> Option<&'static str> {
+fn ends(last: LastEvent) -> Option<&'static str> {
     match last {
-        Last::AskSup => Some("ask_sup_ends"),
-        Last::Invalid => Some("invalid_ends"),
-        Last::Error => Some("tool_error_ends"),
-        Last::Noop | Last::Nothing | Last::Ok => None,
+        LastEvent::AskSup => Some("ask_sup_ends"),
+        LastEvent::Invalid => Some("invalid_ends"),
+        LastEvent::Error => Some("tool_error_ends"),
+        LastEvent::Noop | LastEvent::Nothing | LastEvent::Ok => None,
     }
 }
 
 /// A selection of the log.
-struct Chosen {
+struct LoggedSelection {
     kind: String,
     aid: String,
     patch: Option<Json>,
@@ -631,7 +637,7 @@ mod tests {
     use peerproof_engine::data::ending::Ending;
     use peerproof_engine::data::transcript::Exit;
 
-    use super::super::request::{self, Asked};
+    use super::super::request::{self, RequestTreatment};
     use super::*;
 
     #[test]
@@ -639,7 +645,7 @@ mod tests {
         let asked = request::read(
             br#"{"goal_id":"g","tools":[{"aid":"A.DO.v1","name":"n","tags":[],"deterministic":true}]}"#,
         );
-        let Asked::Run(request) = &asked else { panic!("{asked:?}") };
+        let RequestTreatment::Run(request) = &asked else { panic!("{asked:?}") };
         let line = |event: &str, step: u64, payload: &str| {
             format!(
                 r#"{{"run_id":"0123456789abcdef0123456789abcdef","spec_version":"1.4.2","profile_id":"A","event":"{event}","step":{step},"payload":{payload}}}"#
@@ -675,7 +681,7 @@ mod tests {
         let course = |aid: &str| {
             let log = text.replace("OWN.v1", aid).into_bytes();
             let mut faults = Faults::default();
-            let course = Course {
+            let course = RunObservations {
                 asked: asked.clone(),
                 drivers: Vec::new(),
                 run_starts: 0,

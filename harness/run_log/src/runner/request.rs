@@ -43,7 +43,7 @@ pub struct Request {
 
 /// Allowed treatment of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
+pub enum RequestTreatment {
     /// Must be run.
     Run(Request),
     /// May be run or refused: key of the choice, its clause, the value for a run, and the request.
@@ -60,36 +60,36 @@ pub enum Asked {
 }
 
 /// Reads a request.
-pub fn read(text: &[u8]) -> Asked {
+pub fn read(text: &[u8]) -> RequestTreatment {
     let Ok(decoded) = json::decode(text, &DecodeLimits::default()) else {
-        return Asked::Refused("it is not strict JSON");
+        return RequestTreatment::Refused("it is not strict JSON");
     };
     let (value, facts) = (decoded.value, decoded.facts);
     if facts.lone_surrogates || facts.depth > DEPTH_MAX {
-        return Asked::Unclear;
+        return RequestTreatment::Unclear;
     }
     if facts.duplicate_keys {
         let first = Json::object(value.as_object().unwrap_or_default().iter().rev().cloned());
         return match (request(&value), request(&first)) {
             (Ok(Some((last, _))), Ok(Some((first, _)))) if last.goal_id != first.goal_id => {
-                Asked::Twice(last, first)
+                RequestTreatment::Twice(last, first)
             }
-            _ => Asked::Unclear,
+            _ => RequestTreatment::Unclear,
         };
     }
     match request(&value) {
         Ok(Some((request, mode))) => match mode {
             _ if request.goal_id.contains('|') => {
-                Asked::Open("goal_id_with_bar", "LOG-RUN-BAR", "accept", request)
+                RequestTreatment::Open("goal_id_with_bar", "LOG-RUN-BAR", "accept", request)
             }
             Some(mode) if ![POLICY_ONLY, FALLBACK_ONLY].contains(&mode) => {
-                Asked::Open("control_mode_unknown", "LOG-RUN-MODE", "default", request)
+                RequestTreatment::Open("control_mode_unknown", "LOG-RUN-MODE", "default", request)
             }
-            _ if has_wrong_tags(&value) => Asked::Tagless(request),
-            _ => Asked::Run(request),
+            _ if has_wrong_tags(&value) => RequestTreatment::Tagless(request),
+            _ => RequestTreatment::Run(request),
         },
-        Ok(None) => Asked::Unclear,
-        Err(why) => Asked::Refused(why),
+        Ok(None) => RequestTreatment::Unclear,
+        Err(why) => RequestTreatment::Refused(why),
     }
 }
 
@@ -181,14 +181,14 @@ mod tests {
             r#"{"goal_id":"g","tools":[{"aid":"a","name":1,"tags":[],"deterministic":true}]}"#,
             r#"{"goal_id":"g","tools":[{"aid":"a","name":"n","tags":[],"deterministic":"true"}]}"#,
         ] {
-            assert!(matches!(read(text), Asked::Refused(_)), "{text}");
+            assert!(matches!(read(text), RequestTreatment::Refused(_)), "{text}");
         }
         for tags in ["7", "\"x\"", "{}", "null"] {
             let text = format!(
                 r#"{{"goal_id":"g","tools":[{{"aid":"a","name":"n","tags":{tags},"deterministic":true}}]}}"#
             );
             assert!(
-                matches!(read(&text), Asked::Tagless(request) if request.tools[0].tags.is_empty()),
+                matches!(read(&text), RequestTreatment::Tagless(request) if request.tools[0].tags.is_empty()),
                 "{text}"
             );
         }
@@ -197,14 +197,17 @@ mod tests {
             r#"{"goal_id":"g","max_steps":0}"#,
             r#"{"goal_id":"g","tools":[{"aid":"a","name":"n","tags":[1],"deterministic":true}]}"#,
         ] {
-            assert_eq!(read(text), Asked::Unclear, "{text}");
+            assert_eq!(read(text), RequestTreatment::Unclear, "{text}");
         }
-        assert!(matches!(read(r#"{"goal_id":"g","x":1}"#), Asked::Run(_)));
+        assert!(matches!(read(r#"{"goal_id":"g","x":1}"#), RequestTreatment::Run(_)));
         let twice = read(r#"{"goal_id":"g","inputs":{},"goal_id":"h"}"#);
         assert!(
-            matches!(twice, Asked::Twice(last, first) if (last.goal_id.as_str(), first.goal_id.as_str()) == ("h", "g"))
+            matches!(twice, RequestTreatment::Twice(last, first) if (last.goal_id.as_str(), first.goal_id.as_str()) == ("h", "g"))
         );
-        assert!(matches!(read(r#"{"goal_id":"g|h"}"#), Asked::Open("goal_id_with_bar", ..)));
-        assert!(matches!(read(r#"{"goal_id":"g","control_mode":"X"}"#), Asked::Open(_, "LOG-RUN-MODE", ..)));
+        assert!(matches!(read(r#"{"goal_id":"g|h"}"#), RequestTreatment::Open("goal_id_with_bar", ..)));
+        assert!(matches!(
+            read(r#"{"goal_id":"g","control_mode":"X"}"#),
+            RequestTreatment::Open(_, "LOG-RUN-MODE", ..)
+        ));
     }
 }

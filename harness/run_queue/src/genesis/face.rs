@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use peerproof_engine::contract::face::{
-    Aim, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus, Subject,
-    Trace, What,
+    Aim, Expectation, Expected, ExpectedPart, Face, Frame, Framing, Misfit, Reading, Rule, SessionClauses,
+    SessionTrace, Stimulus, StimulusKind, Subject, Trace,
 };
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::Fixture;
-use peerproof_engine::data::transcript::{Found, FoundKind, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, FoundEntry, FoundKind, Transcript};
 
-use super::model::{Call, GENERAL, OUTER, ROOT, SOURCES, Spot, State, Way};
+use super::model::{AllowedAnswer, Call, GENERAL, OUTER, PathDestination, ROOT, SOURCES, State};
 use crate::SERVE;
 
 /// Clause: no file is written or left elsewhere.
@@ -33,28 +33,33 @@ pub struct Genesis;
 
 impl Face for Genesis {
     type Message = Json;
-    type Way = Way;
-    type Extra = Option<Call>;
+    type Answer = AllowedAnswer;
+    type Notes = Option<Call>;
     type State = State;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == SERVE).then_some(Framing::Lines)
     }
 
-    fn manners(&self) -> &Manners {
-        const MANNERS: Manners = Manners { no_file_left: LEFT, ..Manners::all(GENERAL) };
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        const SESSION_CLAUSES: SessionClauses =
+            SessionClauses { no_file_left: LEFT, ..SessionClauses::all(GENERAL) };
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, transcript: &Transcript) -> State {
         State::new(transcript)
     }
 
-    fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Option<Call>>> {
-        let What::Said(line) = stimulus.what else { return None };
+    fn expect(
+        &self,
+        state: &mut State,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedAnswer, Option<Call>>> {
+        let StimulusKind::Said(line) = stimulus.what else { return None };
         let (call, (clause, choice, allowed)) = state.expect(&line.bytes);
         let (effects, extra) = (Vec::new(), Some(call));
-        Some(Due::one(Expected { clause, subject: Subject::Turn, allowed, choice, effects, extra }))
+        Some(Expectation::one(Expected { clause, subject: Subject::Turn, allowed, choice, effects, extra }))
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<Json> {
@@ -68,7 +73,7 @@ impl Face for Genesis {
         }
     }
 
-    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Json]) -> Result<(), Misfit> {
+    fn fit(&self, _: &ExpectedPart<Self>, way: &AllowedAnswer, came: &[&Json]) -> Result<(), Misfit> {
         let Some(reply) = came.first() else { return Ok(()) };
         let misfit = |rank, reason, at: &str, to: &str| {
             let repair = Repair::Set { at: at.to_owned(), to: (!to.is_empty()).then(|| to.to_owned()) };
@@ -76,9 +81,9 @@ impl Face for Genesis {
         };
         let has_error = reply.get("error").and_then(Json::as_str).is_some_and(|error| !error.is_empty());
         match (way, is_ok(reply)) {
-            (Way::Reply, _) | (Way::Ok, Some(true)) => Ok(()),
-            (Way::Ok | Way::Told(_), Some(false)) => misfit(1, "refused", "/ok", "true"),
-            (Way::Told(letters), _) => {
+            (AllowedAnswer::Reply, _) | (AllowedAnswer::Ok, Some(true)) => Ok(()),
+            (AllowedAnswer::Ok | AllowedAnswer::Told(_), Some(false)) => misfit(1, "refused", "/ok", "true"),
+            (AllowedAnswer::Told(letters), _) => {
                 let slots = reply.pointer("/ds_state/slots").and_then(Json::as_object).unwrap_or_default();
                 let holds = |slot: &Json| {
                     let content = slot.get("content_json").and_then(Json::as_str).unwrap_or_default();
@@ -91,27 +96,29 @@ impl Face for Genesis {
             }
             (_, Some(true)) => misfit(1, "accepted", "/ok", "false"),
             _ if !has_error => misfit(0, "no_error", "/error", ""),
-            (Way::ToolError, _) if reply.get("status").and_then(Json::as_str) != Some("TOOL_ERROR") => {
+            (AllowedAnswer::ToolError, _)
+                if reply.get("status").and_then(Json::as_str) != Some("TOOL_ERROR") =>
+            {
                 misfit(0, "no_tool_error", "/status", "\"TOOL_ERROR\"")
             }
             _ => Ok(()),
         }
     }
 
-    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Json]) -> Option<Untestable> {
+    fn leaves_open(&self, part: &ExpectedPart<Self>, _: Option<&Aim>, _: &[&Json]) -> Option<Untestable> {
         let is_open = matches!(part.extra, Some(Call::Ending(false)));
         is_open.then(|| Untestable::new("no_end", "the plugin did not run to its end"))
     }
 
-    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+    fn phrase(&self, _: &ExpectedPart<Self>, way: &AllowedAnswer) -> String {
         match way {
-            Way::Ok => "ok:true".to_owned(),
-            Way::Told(letters) => {
+            AllowedAnswer::Ok => "ok:true".to_owned(),
+            AllowedAnswer::Told(letters) => {
                 format!("ok:true and a slot whose content_json holds {}", letters.join(" or "))
             }
-            Way::Refused => "ok:false with an error".to_owned(),
-            Way::ToolError => "ok:false with the status TOOL_ERROR and an error".to_owned(),
-            Way::Reply => "a reply".to_owned(),
+            AllowedAnswer::Refused => "ok:false with an error".to_owned(),
+            AllowedAnswer::ToolError => "ok:false with the status TOOL_ERROR and an error".to_owned(),
+            AllowedAnswer::Reply => "a reply".to_owned(),
         }
     }
 
@@ -129,17 +136,17 @@ pub fn is_ok(reply: &Json) -> Option<bool> {
 }
 
 /// Files that the last look found, by path below the folder of the fixtures; `None` without a look.
-fn looked(transcript: &Transcript) -> Option<Vec<(String, &Found)>> {
+fn looked(transcript: &Transcript) -> Option<Vec<(String, &FoundEntry)>> {
     let looks = transcript.events.iter().rev().find_map(|event| match &event.kind {
-        Kind::Looked { label, found, cut: false, .. } if label == OUTER => Some(found),
+        EventKind::Looked { label, found, cut: false, .. } if label == OUTER => Some(found),
         _ => None,
     });
-    let named = |one: &'_ Found| format!("{OUTER}/{}", String::from_utf8_lossy(&one.path.0));
+    let named = |one: &'_ FoundEntry| format!("{OUTER}/{}", String::from_utf8_lossy(&one.path.0));
     Some(looks?.iter().map(|one| (named(one), one)).collect())
 }
 
 /// Checks that the written files have their content, and that no other file is around the root.
-fn what_lies_there(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
+fn what_lies_there(trace: &Trace<'_, Genesis>, heard: &SessionTrace<'_, Genesis>) -> Vec<Finding> {
     let Some(found) = looked(trace.transcript).filter(|_| heard.session == 0) else { return Vec::new() };
     let mut findings = what_is_written(&found, heard);
     let told = |at: &str| findings.iter().any(|finding| finding.got == at);
@@ -148,30 +155,33 @@ fn what_lies_there(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Ve
     findings
 }
 
-fn bytes(one: &Found) -> &[u8] {
+fn bytes(one: &FoundEntry) -> &[u8] {
     one.bytes.as_ref().map_or(&[], |bytes| bytes.0.as_slice())
 }
 
 /// Checks that accepted files hold their content, and that refused files do not exist.
-fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Vec<Finding> {
-    let is_file = |one: &Found| one.kind == FoundKind::File;
+fn what_is_written(found: &[(String, &FoundEntry)], heard: &SessionTrace<'_, Genesis>) -> Vec<Finding> {
+    let is_file = |one: &FoundEntry| one.kind == FoundKind::File;
     let mut findings = Vec::new();
     let (mut last, mut without) = (BTreeMap::new(), Vec::new());
     for (asked, part, answer) in heard.answers() {
         let Some(Call::Write { path, content, spot }) = &part.extra else { continue };
         let is_done = is_ok(answer.message) == Some(true);
         match (spot, content) {
-            (Spot::At(place, _), Some(content)) if is_done => {
+            (PathDestination::At(place, _), Some(content)) if is_done => {
                 let aim = asked.aim.as_ref().filter(|aim| aim.clause.0 == BUILT_IN).map(|_| BUILT_IN);
                 last.insert(place.clone(), (asked.step, aim.unwrap_or("QUE-GEN-04"), content));
             }
-            (Spot::At(place, _), None) => without.push((place, asked.step)),
-            (Spot::Bad | Spot::Open | Spot::Link(_), Some(content)) if content.len() >= TOKEN_BYTES => {
-                let holds = |one: &Found| {
+            (PathDestination::At(place, _), None) => without.push((place, asked.step)),
+            (PathDestination::Bad | PathDestination::Open | PathDestination::Link(_), Some(content))
+                if content.len() >= TOKEN_BYTES =>
+            {
+                let holds = |one: &FoundEntry| {
                     is_file(one) && bytes(one).windows(content.len()).any(|part| part == content.as_bytes())
                 };
-                let is_allowed =
-                    |at: &str| *spot != Spot::Bad && is_done && at.starts_with(&format!("{ROOT}/"));
+                let is_allowed = |at: &str| {
+                    *spot != PathDestination::Bad && is_done && at.starts_with(&format!("{ROOT}/"))
+                };
                 if let Some((at, _)) = found.iter().find(|(at, one)| holds(one) && !is_allowed(at)) {
                     let expected = format!("no file for the path {:?}", path.as_deref().unwrap_or_default());
                     findings.push(Finding::new("QUE-GEN-03", "written", expected, at.clone()).at(asked.step));
@@ -191,7 +201,7 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
     for (place, (step, clause, content)) in last {
         let at = format!("{SOURCES}/{place}");
         let there = found.iter().find(|(path, one)| *path == at && is_file(one));
-        let is_cut = |one: &Found| one.bytes.is_none() || bytes(one).len() as u64 != one.total_bytes;
+        let is_cut = |one: &FoundEntry| one.bytes.is_none() || bytes(one).len() as u64 != one.total_bytes;
         let finding = match there {
             None => ("no_file", "no file".to_owned()),
             Some((_, one)) if is_cut(one) || bytes(one) == content.as_bytes() => continue,
@@ -207,7 +217,7 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
 /// about a file anywhere that only a name read as a command or option creates.
 fn what_lies_elsewhere(
     transcript: &Transcript,
-    found: &[(String, &Found)],
+    found: &[(String, &FoundEntry)],
     told: &dyn Fn(&str) -> bool,
 ) -> Option<Finding> {
     let below = |name: &str, other: &str| name == other || name.starts_with(&format!("{other}/"));
@@ -226,7 +236,7 @@ fn what_lies_elsewhere(
 }
 
 /// Checks that a failed call changes no slot.
-fn what_the_state_is(_: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
+fn what_the_state_is(_: &Trace<'_, Genesis>, heard: &SessionTrace<'_, Genesis>) -> Vec<Finding> {
     let mut known: Vec<(String, Json)> = Vec::new();
     let mut findings = Vec::new();
     for (asked, _, answer) in heard.answers() {

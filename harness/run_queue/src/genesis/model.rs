@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use peerproof_engine::contract::face::Allowed;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::{Fixture, PathKind, Plan};
-use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 use super::kit::{ENDS, GARBAGE, Kit, Tool, without_compiler};
 
@@ -31,7 +31,7 @@ pub enum Call {
         /// Content; `None` if absent.
         content: Option<String>,
         /// Destination of the path.
-        spot: Spot,
+        spot: PathDestination,
     },
     /// A call of a tool whose plugin ends in the middle. True if a mark of the plugin was found.
     Ending(bool),
@@ -41,7 +41,7 @@ pub enum Call {
 
 /// Destination of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Spot {
+pub enum PathDestination {
     /// A forbidden place.
     Bad,
     /// This place below the source folder, with the choices that it depends on.
@@ -54,7 +54,7 @@ pub enum Spot {
 
 /// Allowed answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum AllowedAnswer {
     /// `ok:true`.
     Ok,
     /// `ok:true`, with a slot that holds one of these texts.
@@ -79,7 +79,7 @@ enum Source {
 }
 
 /// Expectation about a call: clause, choice and allowed answers.
-pub type Expectation = (&'static str, Option<&'static str>, Vec<Allowed<Way>>);
+pub type Expectation = (&'static str, Option<&'static str>, Vec<Allowed<AllowedAnswer>>);
 
 /// State of a conversation.
 pub struct State {
@@ -123,7 +123,7 @@ pub enum Ended {
 /// Process in which a plugin ended, from the last look at its mark.
 pub fn ended(transcript: &Transcript) -> Option<Ended> {
     let text = transcript.events.iter().rev().find_map(|event| match &event.kind {
-        Kind::Looked { label, found, .. } if label == MARK => found.first()?.bytes.as_ref(),
+        EventKind::Looked { label, found, .. } if label == MARK => found.first()?.bytes.as_ref(),
         _ => None,
     })?;
     ended_by(&String::from_utf8_lossy(&text.0))
@@ -168,9 +168,9 @@ impl State {
     }
 
     /// Destination of a path.
-    fn spot(&self, path: &str) -> Spot {
+    fn spot(&self, path: &str) -> PathDestination {
         if path.is_empty() || path.starts_with('/') || path.contains('\0') {
-            return Spot::Bad;
+            return PathDestination::Bad;
         }
         let mut names: Vec<&str> = Vec::new();
         let (mut is_odd, mut has_dots, mut is_deep) = (false, false, false);
@@ -178,13 +178,17 @@ impl State {
         while let Some(name) = parts.next() {
             match name {
                 "" | "." => is_odd = true,
-                ".." if names.pop().is_none() => return Spot::Bad,
+                ".." if names.pop().is_none() => return PathDestination::Bad,
                 ".." => has_dots = true,
                 name => names.push(name),
             }
             let place = names.join("/");
             if self.links.contains(&place) {
-                return if parts.peek().is_none() { Spot::Link(place) } else { Spot::Bad };
+                return if parts.peek().is_none() {
+                    PathDestination::Link(place)
+                } else {
+                    PathDestination::Bad
+                };
             }
             is_deep |= names.len() > 1;
         }
@@ -194,20 +198,20 @@ impl State {
         let mut files = self.files.iter().filter(|(_, held)| !held.is_empty()).map(|(file, _)| file);
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./".contains(&byte);
         match () {
-            () if place.is_empty() || self.folders.contains(&place) => Spot::Bad,
+            () if place.is_empty() || self.folders.contains(&place) => PathDestination::Bad,
             () if path == self.kit.sample_file() => self.at(place, false, false),
-            () if is_odd || path.len() > 100 || !path.bytes().all(is_plain) => Spot::Open,
+            () if is_odd || path.len() > 100 || !path.bytes().all(is_plain) => PathDestination::Open,
             // A file cannot be a folder, nor a folder a file.
-            () if files.any(|file| is_below(&place, file) || is_below(file, &place)) => Spot::Open,
+            () if files.any(|file| is_below(&place, file) || is_below(file, &place)) => PathDestination::Open,
             () => self.at(place, has_dots, is_deep),
         }
     }
 
-    fn at(&self, place: String, has_dots: bool, is_deep: bool) -> Spot {
+    fn at(&self, place: String, has_dots: bool, is_deep: bool) -> PathDestination {
         let asked = [("write_dotdot_inside", has_dots), ("write_subfolder", is_deep)];
         let is_there = self.files.get(&place).is_some_and(|held| !held.is_empty());
         let asked = asked.into_iter().chain([("write_overwrite", is_there)]);
-        Spot::At(place, asked.filter(|(_, is)| *is).map(|(key, _)| key).collect())
+        PathDestination::At(place, asked.filter(|(_, is)| *is).map(|(key, _)| key).collect())
     }
 
     fn source(&self, content: &str) -> Source {
@@ -229,7 +233,7 @@ impl State {
         let input: Option<Json> =
             request.as_ref().and_then(|request| request.get("input_json")?.as_str()?.parse().ok());
         let aid = request.as_ref().and_then(|request| text(request.get("aid")));
-        let anything = || (GENERAL, None, vec![Allowed::answer(Way::Reply), Allowed::silence()]);
+        let anything = || (GENERAL, None, vec![Allowed::answer(AllowedAnswer::Reply), Allowed::silence()]);
         let (Some(aid), Some(input)) = (aid, input) else {
             self.is_doubtful = true;
             return (Call::Other, anything());
@@ -256,19 +260,19 @@ impl State {
         content: Option<String>,
         came: Option<bool>,
     ) -> (Call, Expectation) {
-        let spot = path.as_deref().map_or(Spot::Bad, |path| self.spot(path));
+        let spot = path.as_deref().map_or(PathDestination::Bad, |path| self.spot(path));
         let expected = match (&spot, &content) {
-            (_, None) => one("QUE-GEN-05", Way::Refused),
-            (Spot::Bad, _) => one("QUE-GEN-03", Way::Refused),
-            (Spot::Open, _) => either(GENERAL, None, ["accept", "refuse"]),
-            (Spot::Link(place), Some(content)) => {
+            (_, None) => one("QUE-GEN-05", AllowedAnswer::Refused),
+            (PathDestination::Bad, _) => one("QUE-GEN-03", AllowedAnswer::Refused),
+            (PathDestination::Open, _) => either(GENERAL, None, ["accept", "refuse"]),
+            (PathDestination::Link(place), Some(content)) => {
                 if came == Some(true) {
                     self.links.remove(place);
                     self.files.insert(place.clone(), BTreeSet::from([self.source(content)]));
                 }
                 either("QUE-GEN-03", None, ["accept", "refuse"])
             }
-            (Spot::At(place, asked), Some(content)) => {
+            (PathDestination::At(place, asked), Some(content)) => {
                 let source = self.source(content);
                 let held = self.files.entry(place.clone()).or_default();
                 let choice = |key: &str| self.choices.get(key).map(String::as_str);
@@ -289,8 +293,8 @@ impl State {
                     None => "QUE-GEN-04",
                 };
                 match (is_sure, is_refused) {
-                    (_, true) => one(clause, Way::Refused),
-                    (true, _) => one(clause, Way::Ok),
+                    (_, true) => one(clause, AllowedAnswer::Refused),
+                    (true, _) => one(clause, AllowedAnswer::Ok),
                     _ => either(
                         clause,
                         asked.first().copied().filter(|_| asked.len() == 1),
@@ -304,14 +308,16 @@ impl State {
 
     fn compile(&mut self, path: Option<String>, name: Option<String>, came: Option<bool>) -> Expectation {
         if !self.kit.compiles {
-            return one("QUE-GEN-21", Way::ToolError);
+            return one("QUE-GEN-21", AllowedAnswer::ToolError);
         }
-        let spot = path.as_deref().map_or(Spot::Bad, |path| self.spot(path));
+        let spot = path.as_deref().map_or(PathDestination::Bad, |path| self.spot(path));
         let name = name.unwrap_or_default();
         let place = match spot {
-            Spot::Bad | Spot::Link(_) => return one("QUE-GEN-08", Way::Refused),
-            Spot::Open => None,
-            Spot::At(place, _) => Some(place),
+            PathDestination::Bad | PathDestination::Link(_) => {
+                return one("QUE-GEN-08", AllowedAnswer::Refused);
+            }
+            PathDestination::Open => None,
+            PathDestination::At(place, _) => Some(place),
         };
         let sources = match place {
             Some(place) => match self.files.get(&place) {
@@ -323,7 +329,7 @@ impl State {
         };
         if !is_plain(&name) {
             self.is_doubtful |= !is_bad(&name);
-            return (GENERAL, None, vec![Allowed::answer(Way::Reply)]);
+            return (GENERAL, None, vec![Allowed::answer(AllowedAnswer::Reply)]);
         }
         let made = self.made.entry(name).or_default();
         let had_one = !made.is_empty();
@@ -343,67 +349,67 @@ impl State {
             self.is_rebuilt |= is_certain && had_one;
         }
         match (has_failed, is_certain) {
-            (true, _) => one("QUE-GEN-08", Way::ToolError),
-            (_, true) => one(if had_one { "QUE-GEN-12" } else { "QUE-GEN-01" }, Way::Ok),
-            _ => (GENERAL, None, vec![Allowed::answer(Way::Reply)]),
+            (true, _) => one("QUE-GEN-08", AllowedAnswer::ToolError),
+            (_, true) => one(if had_one { "QUE-GEN-12" } else { "QUE-GEN-01" }, AllowedAnswer::Ok),
+            _ => (GENERAL, None, vec![Allowed::answer(AllowedAnswer::Reply)]),
         }
     }
 
     fn load(&mut self, name: Option<String>, came: Option<bool>) -> Expectation {
         let name = name.unwrap_or_default();
         if is_bad(&name) {
-            return one("QUE-GEN-13", Way::Refused);
+            return one("QUE-GEN-13", AllowedAnswer::Refused);
         }
         let Some(made) = self.made.get(&name) else {
             return match is_plain(&name) {
-                true => one("QUE-GEN-13", Way::Refused),
-                false => (GENERAL, None, vec![Allowed::answer(Way::Reply)]),
+                true => one("QUE-GEN-13", AllowedAnswer::Refused),
+                false => (GENERAL, None, vec![Allowed::answer(AllowedAnswer::Reply)]),
             };
         };
         if made.is_empty() {
-            return one("QUE-GEN-09", Way::Refused);
+            return one("QUE-GEN-09", AllowedAnswer::Refused);
         }
         if made.iter().all(|source| *source == Source::NoPlugin) {
-            return one("QUE-GEN-13", Way::Refused);
+            return one("QUE-GEN-13", AllowedAnswer::Refused);
         }
         if made.iter().all(|source| *source == Source::Ending) {
             // Some compilers reject the text added to the sample.
             self.loaded.insert(Source::Ending);
-            return ("QUE-GEN-14", None, vec![Allowed::answer(Way::Reply)]);
+            return ("QUE-GEN-14", None, vec![Allowed::answer(AllowedAnswer::Reply)]);
         }
         if !made.iter().all(|source| matches!(source, Source::Good(_))) {
             self.is_doubtful = true;
-            return (GENERAL, None, vec![Allowed::answer(Way::Reply)]);
+            return (GENERAL, None, vec![Allowed::answer(AllowedAnswer::Reply)]);
         }
         if !self.loaded.is_empty() {
             let chosen = self.choices.get("load_again").map(String::as_str);
             match chosen {
-                Some("refuse") => return one("QUE-GEN-16", Way::Refused),
+                Some("refuse") => return one("QUE-GEN-16", AllowedAnswer::Refused),
                 Some(_) => self.loaded.clone_from(made),
                 None if came == Some(true) => self.loaded.clone_from(made),
                 None if came == Some(false) => {}
                 None => self.loaded.extend(made.iter().cloned()),
             }
             return match chosen {
-                Some(_) => one("QUE-GEN-16", Way::Ok),
+                Some(_) => one("QUE-GEN-16", AllowedAnswer::Ok),
                 None => either("QUE-GEN-16", Some("load_again"), ["replace", "refuse"]),
             };
         }
         if came != Some(false) {
             self.loaded.extend(made.iter().cloned());
         }
-        one("QUE-GEN-01", Way::Ok)
+        one("QUE-GEN-01", AllowedAnswer::Ok)
     }
 
     fn call(&mut self, is_sample: bool, came: Option<bool>) -> (Call, Expectation) {
         if self.is_doubtful {
-            return (Call::Other, (GENERAL, None, vec![Allowed::answer(Way::Reply)]));
+            return (Call::Other, (GENERAL, None, vec![Allowed::answer(AllowedAnswer::Reply)]));
         }
         if !is_sample || self.loaded.is_empty() {
-            return (Call::Other, one("QUE-GEN-02", Way::Refused));
+            return (Call::Other, one("QUE-GEN-02", AllowedAnswer::Refused));
         }
         if self.loaded.contains(&Source::Ending) {
-            let way = if self.ended.is_some() { Way::Refused } else { Way::Reply };
+            let way = if self.ended.is_some() { AllowedAnswer::Refused } else { AllowedAnswer::Reply };
             // A plugin in the process of the toolhost may end it.
             let silence = (self.died && self.ended != Some(Ended::Apart)).then(Allowed::silence);
             let allowed = silence.into_iter().chain([Allowed::answer(way)]).collect();
@@ -416,7 +422,8 @@ impl State {
         let letters: BTreeSet<String> = letters.collect();
         // A slot that already holds the letters may be omitted from the delta.
         let is_there = letters.iter().any(|letters| self.told.contains(letters));
-        let way = if is_there { Way::Ok } else { Way::Told(letters.iter().cloned().collect()) };
+        let way =
+            if is_there { AllowedAnswer::Ok } else { AllowedAnswer::Told(letters.iter().cloned().collect()) };
         if came == Some(true) {
             self.told = letters;
         }
@@ -427,12 +434,12 @@ impl State {
 /// Clause for the general rules of toolhosts.
 pub const GENERAL: &str = "QUE-GEN-24";
 
-fn one(clause: &'static str, way: Way) -> Expectation {
+fn one(clause: &'static str, way: AllowedAnswer) -> Expectation {
     (clause, None, vec![Allowed::answer(way)])
 }
 
 fn either(clause: &'static str, choice: Option<&'static str>, values: [&'static str; 2]) -> Expectation {
-    let ways = [Way::Ok, Way::Refused].into_iter().zip(values);
+    let ways = [AllowedAnswer::Ok, AllowedAnswer::Refused].into_iter().zip(values);
     (clause, choice, ways.map(|(way, value)| Allowed::answer(way).shows(value)).collect())
 }
 
@@ -505,19 +512,22 @@ mod tests {
             ".",
             "a/..",
         ] {
-            assert_eq!(state.spot(path), Spot::Bad, "{path:?}");
+            assert_eq!(state.spot(path), PathDestination::Bad, "{path:?}");
         }
         for path in ["./a.c", "a//b.c", "%2e.c", "a\\b.c", "a b.c", "-a.c"] {
-            assert_eq!(state.spot(path), Spot::Open, "{path:?}");
+            assert_eq!(state.spot(path), PathDestination::Open, "{path:?}");
         }
-        assert_eq!(state.spot("link"), Spot::Link("link".to_owned()));
-        assert_eq!(state.spot("a.c"), Spot::At("a.c".to_owned(), vec![]));
+        assert_eq!(state.spot("link"), PathDestination::Link("link".to_owned()));
+        assert_eq!(state.spot("a.c"), PathDestination::At("a.c".to_owned(), vec![]));
         let asked = vec!["write_dotdot_inside"];
-        assert_eq!(state.spot("folder/../a.c"), Spot::At("a.c".to_owned(), asked));
+        assert_eq!(state.spot("folder/../a.c"), PathDestination::At("a.c".to_owned(), asked));
         state.files.insert("deep/a".to_owned(), BTreeSet::from([Source::Unknown]));
         state.files.insert("refused".to_owned(), BTreeSet::new());
-        assert_eq!((state.spot("deep"), state.spot("deep/a/b")), (Spot::Open, Spot::Open));
-        assert_eq!(state.spot("refused"), Spot::At("refused".to_owned(), vec![]));
+        assert_eq!(
+            (state.spot("deep"), state.spot("deep/a/b")),
+            (PathDestination::Open, PathDestination::Open)
+        );
+        assert_eq!(state.spot("refused"), PathDestination::At("refused".to_owned(), vec![]));
     }
 
     #[test]
@@ -540,21 +550,21 @@ mod tests {
         let load = || ("AID.L", json!({ "a": [1, { "b": "made" }] }));
         let (one, other) = ("abcdefghijklmnop", "ponmlkjihgfedcba");
         for ((aid, input), clause, way) in [
-            (("AID.X", json!({})), "QUE-GEN-02", Way::Refused),
-            (load(), "QUE-GEN-13", Way::Refused),
-            (compile("a.c"), "QUE-GEN-08", Way::ToolError),
-            (load(), "QUE-GEN-09", Way::Refused),
-            (write(one), "QUE-GEN-04", Way::Ok),
-            (compile("a.c"), "QUE-GEN-01", Way::Ok),
-            (compile("link/a.c"), "QUE-GEN-08", Way::Refused),
-            (load(), "QUE-GEN-01", Way::Ok),
-            (("AID.X", json!({})), "QUE-GEN-01", Way::Told(vec![one.to_owned()])),
+            (("AID.X", json!({})), "QUE-GEN-02", AllowedAnswer::Refused),
+            (load(), "QUE-GEN-13", AllowedAnswer::Refused),
+            (compile("a.c"), "QUE-GEN-08", AllowedAnswer::ToolError),
+            (load(), "QUE-GEN-09", AllowedAnswer::Refused),
+            (write(one), "QUE-GEN-04", AllowedAnswer::Ok),
+            (compile("a.c"), "QUE-GEN-01", AllowedAnswer::Ok),
+            (compile("link/a.c"), "QUE-GEN-08", AllowedAnswer::Refused),
+            (load(), "QUE-GEN-01", AllowedAnswer::Ok),
+            (("AID.X", json!({})), "QUE-GEN-01", AllowedAnswer::Told(vec![one.to_owned()])),
         ] {
             assert_eq!(ask(&mut state, aid, input.clone()), (clause, vec![way]), "{aid} {input}");
         }
         state.replies.push_back(true);
         let line = json!({ "aid": "AID.X", "input_json": "{}" }).to_string();
-        for way in [Way::Told(vec![one.to_owned()]), Way::Ok] {
+        for way in [AllowedAnswer::Told(vec![one.to_owned()]), AllowedAnswer::Ok] {
             let (_, (_, _, allowed)) = state.expect(line.as_bytes());
             assert_eq!(allowed, [Allowed::answer(way)]);
         }
@@ -563,9 +573,9 @@ mod tests {
             (
                 ("AID.GENESIS.WRITE_FILE.v1", json!({ "path": "b.c", "content": "text" })),
                 "QUE-GEN-04",
-                Way::Ok,
+                AllowedAnswer::Ok,
             ),
-            (compile("b.c"), "QUE-GEN-08", Way::ToolError),
+            (compile("b.c"), "QUE-GEN-08", AllowedAnswer::ToolError),
         ] {
             state.replies.push_back(false);
             assert_eq!(ask(&mut state, aid, input.clone()), (clause, vec![way]), "{aid} {input}");
@@ -577,7 +587,7 @@ mod tests {
         }
         assert_eq!(
             ask(&mut state, "AID.X", json!({})).1,
-            [Way::Told(vec![one.to_owned(), other.to_owned()])]
+            [AllowedAnswer::Told(vec![one.to_owned(), other.to_owned()])]
         );
     }
 

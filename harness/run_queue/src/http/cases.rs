@@ -1,10 +1,12 @@
 //! The checks of the adapter.
 
 use peerproof_engine::contract::memory;
-use peerproof_engine::data::carriage::{Carriage, Framing, Pause};
+use peerproof_engine::data::carriage::{BodyFraming, Carriage, Pause};
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::payload::Payload;
-use peerproof_engine::data::plan::{Act, Chunking, Fixture, Limits, Manner, Placing, Session, Step};
+use peerproof_engine::data::plan::{
+    Act, Chunking, Fixture, Limits, ListenerSettings, Placing, Session, Step,
+};
 use peerproof_engine::drive::peer::FREE_PORT;
 
 use super::{ANYWHERE, ANYWHERE_IPV6, HEALTH, LOOPBACK, PATH, Talk, beside, check};
@@ -269,16 +271,16 @@ pub(super) fn head(lines: &str, body: &str) -> String {
 }
 
 pub(super) fn sizes() -> Vec<Check> {
-    let over = |id: &str, title: &str, bytes: usize, framing: Framing| {
+    let over = |id: &str, title: &str, bytes: usize, framing: BodyFraming| {
         let clauses = ["QUE-HTTP-11", "QUE-HTTP-10"];
-        let clauses = if framing == Framing::Length { &clauses[..] } else { &clauses[..1] }.to_vec();
+        let clauses = if framing == BodyFraming::Length { &clauses[..] } else { &clauses[..1] }.to_vec();
         check(&format!("size/{id}"), title, &clauses, move |talk| {
             let job = talk.job();
             talk.ask("", post().framing(framing).on(1), sized(&job, bytes, "x"));
             Ok(())
         })
     };
-    let within = |id: &str, title: &str, bytes: usize, unit: &'static str, how: (Framing, Chunking)| {
+    let within = |id: &str, title: &str, bytes: usize, unit: &'static str, how: (BodyFraming, Chunking)| {
         check(&format!("size/{id}"), title, &["QUE-HTTP-12"], move |talk| {
             let job = talk.job();
             let step = talk.send("QUE-HTTP-12", post().framing(how.0), sized(&job, bytes, unit), 1);
@@ -290,7 +292,7 @@ pub(super) fn sizes() -> Vec<Check> {
             Ok(())
         })
     };
-    let (whole, length) = (Chunking::Whole, Framing::Length);
+    let (whole, length) = (Chunking::Whole, BodyFraming::Length);
     let mut memory = check(
         "size/memory",
         "Bodies of twice and ten times the limit are refused, and memory does not grow with their size.",
@@ -316,7 +318,7 @@ pub(super) fn sizes() -> Vec<Check> {
             "A chunked job of 10 MB is enqueued, if the adapter accepts chunked bodies.",
             BYTES_MAX,
             "x",
-            (Framing::Chunked(64 << 10), whole),
+            (BodyFraming::Chunked(64 << 10), whole),
         ),
         within(
             "below-limit",
@@ -351,7 +353,7 @@ pub(super) fn sizes() -> Vec<Check> {
             "over-limit-in-chunks",
             "A chunked job of one byte over 10 MB is refused.",
             BYTES_MAX + 1,
-            Framing::Chunked(64 << 10),
+            BodyFraming::Chunked(64 << 10),
         ),
         over("twice-the-limit", "A job of 20 MB is refused.", 2 * BYTES_MAX, length),
         memory,
@@ -535,7 +537,7 @@ pub(super) fn crowds() -> Vec<Check> {
                 let deep = with_member(&talk.job(), &format!("\"deep\":{}", arrays(VERY_DEEP)));
                 talk.ask("QUE-JOB-28", post(), Payload::text(deep));
                 for text in ["", "PO", "POST /enqueue HTTP/1.1\r\nHost"] {
-                    let how = post().framing(Framing::Cut).on(1);
+                    let how = post().framing(BodyFraming::Cut).on(1);
                     talk.ask("QUE-HTTP-31", how, Payload::text(text));
                 }
                 Ok(())
@@ -560,7 +562,7 @@ fn stalled(talk: &mut Talk<'_>, aim: &str, clients: u32) -> Result<(), Untestabl
         let body = whole.len() - job.len();
         let ends = [body, body + 3, 20, whole.len() - 1];
         let text = &whole[..ends[client as usize % ends.len()]];
-        let how = post().framing(Framing::Held).on(client);
+        let how = post().framing(BodyFraming::Held).on(client);
         let payload = Payload::from_bytes(text.as_bytes());
         talk.send("QUE-HTTP-13", how, payload, 0);
     }
@@ -632,7 +634,7 @@ pub(super) fn processes() -> Vec<Check> {
                     status: 200,
                     location: None,
                     body: Payload::default(),
-                    manner: Manner::default(),
+                    manner: ListenerSettings::default(),
                 });
                 ends(talk, LOOPBACK, "{{holder.port}}");
                 Ok(())

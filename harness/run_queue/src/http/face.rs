@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::contract::boundary::LivesOn;
+use peerproof_engine::contract::boundary::SurvivalClause;
 use peerproof_engine::contract::face::{
-    Aim, Allowed, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners, Misfit,
-    Part, Reading, Rule, Stimulus, Subject, Trace, What,
+    Aim, Allowed, Expectation, Expected, ExpectedPart, Face, Frame, Framing, HttpExchange, HttpTrace, Misfit,
+    PlacedExpectation, Reading, Rule, SessionClauses, SessionTrace, Stimulus, StimulusKind, Subject, Trace,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::contract::memory;
@@ -13,13 +13,13 @@ use peerproof_engine::data::carriage::{Carriage, HTTP};
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
 use peerproof_engine::data::json::Json;
-use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::lines::RequestLine;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::{Act, Step};
-use peerproof_engine::data::transcript::{Awaited, Event, Exit, Found, Kind, Transcript};
+use peerproof_engine::data::transcript::{Awaited, Event, EventKind, Exit, FoundEntry, Transcript};
 
 use super::TOKEN;
-use super::request::{CLIENT, LARGE, Request, Stand, Token, is_put};
+use super::request::{AllowedReplies, CLIENT, LARGE, Request, Token, is_put};
 use crate::FOLDERS;
 use crate::inbox::{self, Clauses, Outcome};
 use crate::job::{self, Job};
@@ -72,26 +72,26 @@ struct Message(u16, Vec<u8>);
 
 /// Allowed outcome of a request, as a phrase.
 #[derive(Debug, Clone)]
-struct Way(String);
+struct AllowedOutcome(String);
 
 impl Face for Adapter {
     type Message = Message;
-    type Way = Way;
-    type Extra = Stand;
+    type Answer = AllowedOutcome;
+    type Notes = AllowedReplies;
     type State = State;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == HTTP).then_some(Framing::Bodies)
     }
 
-    fn manners(&self) -> &Manners {
+    fn session_clauses(&self) -> &SessionClauses {
         const {
-            &Manners {
+            &SessionClauses {
                 ends_at_term: TERM,
                 lives_on: LIVES,
                 no_process_left: LEAVES,
                 no_file_left: LEAVES,
-                ..Manners::all("QUE-HTTP-01")
+                ..SessionClauses::all("QUE-HTTP-01")
             }
         }
     }
@@ -103,8 +103,12 @@ impl Face for Adapter {
         State { tokens, chunked, ids: BTreeSet::new() }
     }
 
-    fn expect(&self, state: &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Stand>> {
-        let What::Said(line) = stimulus.what else { return None };
+    fn expect(
+        &self,
+        state: &mut Self::State,
+        stimulus: &Stimulus<'_>,
+    ) -> Option<Expectation<AllowedOutcome, AllowedReplies>> {
+        let StimulusKind::Said(line) = stimulus.what else { return None };
         let plain = Carriage::post();
         let how = stimulus.how.unwrap_or(&plain);
         let token = state.tokens.get(stimulus.session).and_then(Option::as_ref);
@@ -126,8 +130,8 @@ impl Face for Adapter {
         if id.is_some_and(|id| !state.ids.insert(id.to_owned())) && stand.is_put() {
             stand.may_refuse = &[409..=409];
         }
-        let allowed = vec![Allowed::answer(Way(phrase(&stand)))];
-        Some(Due::one(Expected {
+        let allowed = vec![Allowed::answer(AllowedOutcome(phrase(&stand)))];
+        Some(Expectation::one(Expected {
             clause: stand.clause,
             subject: Subject::Turn,
             allowed,
@@ -137,7 +141,13 @@ impl Face for Adapter {
         }))
     }
 
-    fn carried(&self, asked: &mut Asked<Self>, _: &Line, _: Option<&Carriage>, exchange: &Exchange<'_>) {
+    fn carried(
+        &self,
+        asked: &mut PlacedExpectation<Self>,
+        _: &RequestLine,
+        _: Option<&Carriage>,
+        exchange: &HttpExchange<'_>,
+    ) {
         let aim = asked.aim.as_ref().map(|aim| aim.clause.0.clone()).unwrap_or_default();
         let Some(part) = asked.due.parts.first_mut() else { return };
         let stand = &mut part.extra;
@@ -153,8 +163,8 @@ impl Face for Adapter {
         }
     }
 
-    fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
-        let Carried { asked, exchange, .. } = carried;
+    fn status(&self, carried: &HttpTrace<'_, Self>) -> Judgement {
+        let HttpTrace { asked, exchange, .. } = carried;
         let mut own = Judgement::default();
         let Some(part) = asked.due.parts.first() else { return own };
         let (stand, aim) = (&part.extra, asked.aim.as_ref().map(|aim| aim.clause.0.as_str()));
@@ -190,16 +200,16 @@ impl Face for Adapter {
         Reading::Message(Message(frame.status.unwrap_or_default(), frame.bytes.to_vec()))
     }
 
-    fn fit(&self, _: &Part<Self>, _: &Way, _: &[&Message]) -> Result<(), Misfit> {
+    fn fit(&self, _: &ExpectedPart<Self>, _: &AllowedOutcome, _: &[&Message]) -> Result<(), Misfit> {
         // The status decides, see `status`.
         Ok(())
     }
 
-    fn is_canary(&self, asked: &Asked<Self>, part: &Part<Self>) -> bool {
+    fn is_canary(&self, asked: &PlacedExpectation<Self>, part: &ExpectedPart<Self>) -> bool {
         asked.canary && (part.extra.is_put() || part.extra.is_health)
     }
 
-    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+    fn phrase(&self, _: &ExpectedPart<Self>, way: &AllowedOutcome) -> String {
         way.0.clone()
     }
 
@@ -212,7 +222,7 @@ impl Face for Adapter {
     }
 }
 
-fn phrase(stand: &Stand) -> String {
+fn phrase(stand: &AllowedReplies) -> String {
     let mut ways: Vec<String> = Vec::new();
     if stand.is_health {
         ways.push("200".to_owned());
@@ -234,8 +244,8 @@ fn phrase(stand: &Stand) -> String {
 }
 
 /// Finding about a late answer while other clients stall.
-fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
-    let clause = |asked: &Asked<Adapter>| {
+fn beside(trace: &Trace<'_, Adapter>, heard: &SessionTrace<'_, Adapter>) -> Vec<Finding> {
+    let clause = |asked: &PlacedExpectation<Adapter>| {
         let aim = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
         STALLED.into_iter().find(|clause| aim == Some(*clause))
     };
@@ -245,7 +255,7 @@ fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
 }
 
 /// Finding about a token in a reply or in a job.
-fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
+fn secret(trace: &Trace<'_, Adapter>, heard: &SessionTrace<'_, Adapter>) -> Vec<Finding> {
     let Some(Token { token, .. }) = &trace.state.tokens[heard.session] else { return Vec::new() };
     let holds = |bytes: &[u8]| bytes.windows(token.len()).any(|part| part == token.as_bytes());
     let told = heard.carriages.iter().zip(heard.lines).find_map(|(exchange, line)| {
@@ -258,8 +268,9 @@ fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
     });
     let stored = || {
         trace.transcript.of(heard.session).find_map(|event| match &event.kind {
-            Kind::Looked { found, .. } => {
-                let is_job = |one: &&Found| FOLDERS.iter().any(|it| one.path.0.starts_with(it.as_bytes()));
+            EventKind::Looked { found, .. } => {
+                let is_job =
+                    |one: &&FoundEntry| FOLDERS.iter().any(|it| one.path.0.starts_with(it.as_bytes()));
                 let mut jobs = found.iter().filter(is_job).filter_map(|one| one.bytes.as_ref());
                 jobs.any(|bytes| holds(&bytes.0)).then_some(("a job", None))
             }
@@ -331,7 +342,7 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
 }
 
 /// The job in a request that must be refused.
-fn refused_job(stand: &Stand, line: &Line) -> Option<Json> {
+fn refused_job(stand: &AllowedReplies, line: &RequestLine) -> Option<Json> {
     if stand.may_put || line.bytes.len() > job::BYTES_MAX {
         return None;
     }
@@ -356,7 +367,7 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
         // A command without the placeholders listens elsewhere, which is fine.
         let argv = |session: usize| {
             transcript.of(session).find_map(|event| match &event.kind {
-                Kind::Started { argv } => Some(argv.clone()),
+                EventKind::Started { argv } => Some(argv.clone()),
                 _ => None,
             })
         };
@@ -366,7 +377,7 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
             .is_some_and(|argv| argv.iter().filter(is_new).any(|word| is_local || word.contains(host)));
         let lives = transcript
             .of(session)
-            .any(|event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Exit, .. }));
+            .any(|event| matches!(event.kind, EventKind::DeadlinePassed { awaited: Awaited::Exit, .. }));
         let got = match transcript.exit(session) {
             _ if !is_told => {
                 let why =
@@ -398,7 +409,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
     // A shell around the process reports the signal by its own status. If a child process serves, only the
     // connection ends.
     let is_cut_off = transcript.of(session).any(|event| {
-        matches!(event.kind, Kind::HttpFailed { step, will_retry: false, .. }
+        matches!(event.kind, EventKind::HttpFailed { step, will_retry: false, .. }
             if [FULL, FULL_IS_TOLD].contains(&aim(step).as_str()))
     });
     let by_signal = [Exit::Signal(XFSZ), Exit::Code(128 + XFSZ)];
@@ -417,7 +428,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
     let is_about = |request: &&inbox::Request| [FULL, FULL_IS_TOLD].contains(&aim(request.step).as_str());
     for request in requests.iter().filter(is_about) {
         let status = transcript.events.iter().find_map(|event| match event.kind {
-            Kind::HttpReply { step, status, .. } if step == request.step => Some(status),
+            EventKind::HttpReply { step, status, .. } if step == request.step => Some(status),
             _ => None,
         });
         let is_whole = judgement.findings.iter().all(|it| it.step != Some(request.step));
@@ -455,8 +466,8 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
 }
 
 /// MUST clause that an adapter breaks if input about a SHOULD ends it. A full disk or a used port is not input.
-pub fn lives_on(should: &str) -> Option<LivesOn> {
-    (![IN_USE, FULL_IS_TOLD].contains(&should)).then_some(LivesOn::by(LIVES))
+pub fn lives_on(should: &str) -> Option<SurvivalClause> {
+    (![IN_USE, FULL_IS_TOLD].contains(&should)).then_some(SurvivalClause::by(LIVES))
 }
 
 /// Judges a transcript.
@@ -478,7 +489,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         }
     }
     // A killed process cannot clean up.
-    let is_killed = |event: &Event| matches!(&event.kind, Kind::Signalled { signal } if signal == "KILL");
+    let is_killed =
+        |event: &Event| matches!(&event.kind, EventKind::Signalled { signal } if signal == "KILL");
     if transcript.events.iter().any(is_killed) {
         judgement.findings.retain(|finding| finding.nature != Nature::Leak);
     }

@@ -1,6 +1,6 @@
 //! Checks about the framing of bodies.
 
-use peerproof_engine::data::carriage::{Carriage, Framing, Spelling};
+use peerproof_engine::data::carriage::{BodyFraming, Carriage, Spelling};
 use peerproof_engine::data::check::Check;
 use peerproof_engine::data::payload::Payload;
 
@@ -24,7 +24,7 @@ fn cut() -> Vec<Check> {
                     let job = talk.job();
                     talk.ask(
                         "QUE-HTTP-13",
-                        post().framing(Framing::Short(missing)).on(1),
+                        post().framing(BodyFraming::Short(missing)).on(1),
                         Payload::text(job),
                     );
                 }
@@ -40,7 +40,7 @@ fn cut() -> Vec<Check> {
                     let job = talk.job();
                     talk.ask(
                         "QUE-HTTP-13",
-                        post().framing(Framing::OpenChunks(size)).on(1),
+                        post().framing(BodyFraming::OpenChunks(size)).on(1),
                         Payload::text(job),
                     );
                 }
@@ -56,7 +56,7 @@ fn cut() -> Vec<Check> {
                     let job = talk.job();
                     let lines = format!("Content-Length: {}\r\n", job.len() + 9);
                     let text = head(&lines, &job[..job.len() - rest]);
-                    talk.ask("QUE-HTTP-13", post().framing(Framing::Cut).on(1), Payload::text(text));
+                    talk.ask("QUE-HTTP-13", post().framing(BodyFraming::Cut).on(1), Payload::text(text));
                 }
                 Ok(())
             },
@@ -162,7 +162,7 @@ fn chunks() -> Vec<Check> {
         check("chunks/of-any-size", "A body in chunks is accepted, or refused.", &["QUE-HTTP-16"], |talk| {
             for size in [1 << 20, 1, 17] {
                 let job = talk.job();
-                talk.ask("QUE-HTTP-16", post().framing(Framing::Chunked(size)), Payload::text(job));
+                talk.ask("QUE-HTTP-16", post().framing(BodyFraming::Chunked(size)), Payload::text(job));
             }
             Ok(())
         }),

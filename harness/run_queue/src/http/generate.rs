@@ -1,6 +1,6 @@
 //! Random conversations with the adapter.
 
-use peerproof_engine::data::carriage::{Carriage, Framing};
+use peerproof_engine::data::carriage::{BodyFraming, Carriage};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::Plan;
@@ -34,9 +34,9 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
 fn way(rng: &mut Rng) -> Carriage {
     let mut how = Carriage::post();
     match rng.below(12) {
-        0 => how.framing = Framing::Chunked(1 + small(rng)),
-        1 => how.framing = Framing::Short(1 + small(rng)),
-        2 => how.framing = Framing::OpenChunks(1 + small(rng)),
+        0 => how.framing = BodyFraming::Chunked(1 + small(rng)),
+        1 => how.framing = BodyFraming::Short(1 + small(rng)),
+        2 => how.framing = BodyFraming::OpenChunks(1 + small(rng)),
         3 => how.method = (*rng.pick(&["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])).to_owned(),
         4 => how.path = Some((*rng.pick(&["/", "/other", "/enqueue/", "/Enqueue", HEALTH])).to_owned()),
         5 => how.path = Some(format!("{PATH}?x=1")),

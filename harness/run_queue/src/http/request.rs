@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use peerproof_engine::data::carriage::{Carriage, Framing};
+use peerproof_engine::data::carriage::{BodyFraming, Carriage};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::transcript::Transcript;
@@ -64,11 +64,11 @@ impl Request {
         let content_type = how.content_type.clone();
         request.headers.extend(content_type.map(|value| ("content-type".to_owned(), value)));
         match how.framing {
-            Framing::Chunked(_) | Framing::ExtendedChunks(_) | Framing::OpenChunks(_) => {
+            BodyFraming::Chunked(_) | BodyFraming::ExtendedChunks(_) | BodyFraming::OpenChunks(_) => {
                 request.is_chunked = true;
             }
             _ if bytes.is_empty() && how.method != "POST" => {}
-            Framing::Short(missing) => request.lengths.push((bytes.len() + missing as usize).to_string()),
+            BodyFraming::Short(missing) => request.lengths.push((bytes.len() + missing as usize).to_string()),
             _ => request.lengths.push(bytes.len().to_string()),
         }
         request.is_over = !request.is_chunked && request.lengths.iter().any(|length| is_over(length));
@@ -143,9 +143,9 @@ impl Request {
     }
 
     /// Allowed replies, if the adapter demands `token`.
-    pub fn stand(&self, token: Option<&Token>) -> Stand {
+    pub fn stand(&self, token: Option<&Token>) -> AllowedReplies {
         if self.is_garbage {
-            return Stand::refused("QUE-HTTP-31", ANY).or_closed().or_silent();
+            return AllowedReplies::refused("QUE-HTTP-31", ANY).or_closed().or_silent();
         }
         let mut stand = self.authorized();
         stand.may_close |= self.method.len() > METHOD_BYTES;
@@ -154,25 +154,25 @@ impl Request {
         };
         // Some servers ignore the case of the scheme and extra blanks.
         if self.header(&token.header).is_some_and(|given| token.may_be(given)) {
-            return Stand { may_refuse: ANY, ..stand };
+            return AllowedReplies { may_refuse: ANY, ..stand };
         }
         let may_close = stand.may_close || self.body.len() > UNREAD_BYTES;
         // A server that does not support `Expect` may refuse it.
         let is_plain = stand.may_refuse.is_empty() && self.header("expect").is_none();
         match () {
-            () if stand.is_health => Stand {
+            () if stand.is_health => AllowedReplies {
                 choice: Some(("health_without_token", "200", "401")),
                 clause: "QUE-HTTP-24",
                 may_refuse: &[401..=401],
                 ..stand
             },
             () if stand.may_put && is_plain => {
-                Stand { may_close, ..Stand::refused("QUE-TOK-01", &[401..=401]) }
+                AllowedReplies { may_close, ..AllowedReplies::refused("QUE-TOK-01", &[401..=401]) }
             }
-            () => Stand {
+            () => AllowedReplies {
                 may_close,
                 may_be_silent: stand.may_be_silent,
-                ..Stand::refused("QUE-TOK-01", UNKNOWN)
+                ..AllowedReplies::refused("QUE-TOK-01", UNKNOWN)
             },
         }
     }
@@ -189,9 +189,9 @@ impl Request {
     }
 
     /// Allowed replies to an authorized request.
-    fn authorized(&self) -> Stand {
+    fn authorized(&self) -> AllowedReplies {
         if self.is_odd {
-            let stand = Stand::put("QUE-HTTP-36", Job::read(&self.body)).or_refused(ANY);
+            let stand = AllowedReplies::put("QUE-HTTP-36", Job::read(&self.body)).or_refused(ANY);
             return stand.or_closed().or_fine().or_silent();
         }
         let (path, query) = match self.target.split_once('?') {
@@ -201,7 +201,7 @@ impl Request {
         // A server that cannot find the end of a request need not look at its path.
         let is_enqueuing = path == super::PATH && self.method == "POST";
         if !is_enqueuing && (self.is_cut || self.is_over || self.has_wrong_length()) {
-            return Stand::refused("QUE-HTTP-36", ANY).or_fine().or_closed().or_silent();
+            return AllowedReplies::refused("QUE-HTTP-36", ANY).or_fine().or_closed().or_silent();
         }
         let plain = path.trim_matches('/').to_ascii_lowercase();
         let is_near = plain == "enqueue" && path != super::PATH
@@ -209,35 +209,40 @@ impl Request {
             || path.contains('%')
             || !path.starts_with('/');
         if is_near || self.method == "HEAD" || self.method == "OPTIONS" {
-            return Stand { may_put: self.method == "POST", ..Stand::refused("QUE-HTTP-36", ANY) }.or_fine();
+            return AllowedReplies {
+                may_put: self.method == "POST",
+                ..AllowedReplies::refused("QUE-HTTP-36", ANY)
+            }
+            .or_fine();
         }
         if path == super::HEALTH {
             return match self.method.as_str() {
-                "GET" => Stand { is_health: true, ..Stand::refused("QUE-HTTP-23", &[]) },
-                _ => Stand::refused("QUE-HTTP-36", ANY).or_fine(),
+                "GET" => AllowedReplies { is_health: true, ..AllowedReplies::refused("QUE-HTTP-23", &[]) },
+                _ => AllowedReplies::refused("QUE-HTTP-36", ANY).or_fine(),
             };
         }
         if path != super::PATH {
             return match self.method.as_str() {
-                "GET" | "POST" => Stand::refused("QUE-HTTP-19", &[404..=404]),
-                _ => Stand::refused("QUE-HTTP-19", UNKNOWN),
+                "GET" | "POST" => AllowedReplies::refused("QUE-HTTP-19", &[404..=404]),
+                _ => AllowedReplies::refused("QUE-HTTP-19", UNKNOWN),
             };
         }
         match self.method.as_str() {
             "POST" => self.posted(query),
-            "GET" | "PUT" | "DELETE" => Stand::refused("QUE-HTTP-20", &[404..=405]),
-            _ => Stand::refused("QUE-HTTP-20", UNKNOWN),
+            "GET" | "PUT" | "DELETE" => AllowedReplies::refused("QUE-HTTP-20", &[404..=405]),
+            _ => AllowedReplies::refused("QUE-HTTP-20", UNKNOWN),
         }
     }
 
-    fn posted(&self, query: bool) -> Stand {
+    fn posted(&self, query: bool) -> AllowedReplies {
         let job = || Job::read(&self.body);
         let first = self.lengths.first();
         if self.has_wrong_length() || first.is_none() && !self.is_chunked {
-            return Stand::refused("QUE-HTTP-14", if self.is_chunked { UNKNOWN } else { CLIENT }).or_closed();
+            return AllowedReplies::refused("QUE-HTTP-14", if self.is_chunked { UNKNOWN } else { CLIENT })
+                .or_closed();
         }
         if self.is_cut && !self.is_over {
-            return Stand::refused("QUE-HTTP-13", ANY).or_closed().or_silent();
+            return AllowedReplies::refused("QUE-HTTP-13", ANY).or_closed().or_silent();
         }
         if self.is_over || self.body.len() > BYTES_MAX {
             // An adapter without chunked support need not report the size, and servers need not parse every number.
@@ -245,12 +250,17 @@ impl Request {
             let careful = (!self.is_chunked && is_number).then_some(LARGE);
             let refusals = if self.is_chunked { UNKNOWN } else { CLIENT };
             let may_be_silent = self.is_cut;
-            return Stand { careful, may_be_silent, ..Stand::refused("QUE-HTTP-11", refusals) }.or_closed();
+            return AllowedReplies {
+                careful,
+                may_be_silent,
+                ..AllowedReplies::refused("QUE-HTTP-11", refusals)
+            }
+            .or_closed();
         }
         let expects = self.header("expect");
         let is_other_expectation = expects.is_some_and(|it| !it.eq_ignore_ascii_case("100-continue"));
         if self.lengths.len() > 1 || is_other_expectation || self.header("content-encoding").is_some() {
-            return Stand::put("QUE-HTTP-36", job()).or_refused(ANY).or_closed();
+            return AllowedReplies::put("QUE-HTTP-36", job()).or_refused(ANY).or_closed();
         }
         let content_type = self.header("content-type").unwrap_or_default();
         let name = content_type.split(';').next().unwrap_or_default().trim();
@@ -271,25 +281,31 @@ impl Request {
         match &job {
             Job::Malformed if open.is_empty() => {
                 let careful = Some(("QUE-HTTP-08", &[400_u16, 422][..]));
-                return Stand { careful, nothing: "QUE-HTTP-07", ..Stand::refused("QUE-HTTP-09", CLIENT) };
+                return AllowedReplies {
+                    careful,
+                    nothing: "QUE-HTTP-07",
+                    ..AllowedReplies::refused("QUE-HTTP-09", CLIENT)
+                };
             }
-            Job::Malformed => return Stand::refused("QUE-HTTP-07", UNKNOWN),
+            Job::Malformed => return AllowedReplies::refused("QUE-HTTP-07", UNKNOWN),
             Job::Barred(_) => open.push(("QUE-JOB-24", "goal_id_with_bar", CLIENT)),
-            Job::Halved(_) | Job::Unclear => return Stand::put("QUE-HTTP-09", job).or_refused(UNKNOWN),
+            Job::Halved(_) | Job::Unclear => {
+                return AllowedReplies::put("QUE-HTTP-09", job).or_refused(UNKNOWN);
+            }
             Job::Right(_) => {}
         }
         let may_close = self.is_chunked && first.is_some();
         let stand = match open[..] {
-            [] if expects.is_some() => Stand::put("QUE-HTTP-17", job),
-            [] => Stand::put("QUE-HTTP-01", job),
-            [(clause, key, refusals)] => Stand {
+            [] if expects.is_some() => AllowedReplies::put("QUE-HTTP-17", job),
+            [] => AllowedReplies::put("QUE-HTTP-01", job),
+            [(clause, key, refusals)] => AllowedReplies {
                 choice: Some((key, "accept", "refuse")),
                 may_refuse: refusals,
-                ..Stand::put(clause, job)
+                ..AllowedReplies::put(clause, job)
             },
-            _ => Stand::put("QUE-HTTP-36", job).or_refused(UNKNOWN),
+            _ => AllowedReplies::put("QUE-HTTP-36", job).or_refused(UNKNOWN),
         };
-        Stand { may_close, ..stand }
+        AllowedReplies { may_close, ..stand }
     }
 }
 
@@ -339,7 +355,7 @@ fn chunks(mut rest: &[u8]) -> Option<(Vec<u8>, bool)> {
 
 /// Allowed replies to a request.
 #[derive(Debug, Clone, Default)]
-pub struct Stand {
+pub struct AllowedReplies {
     /// Clause that any other reply breaks.
     pub clause: &'static str,
     /// Clause that an enqueued job breaks.
@@ -366,7 +382,7 @@ pub struct Stand {
     pub job: Option<Json>,
 }
 
-impl Stand {
+impl AllowedReplies {
     fn put(clause: &'static str, job: Job) -> Self {
         Self { clause, nothing: clause, may_put: true, job: job.value(), ..Self::default() }
     }

@@ -3,7 +3,7 @@
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::finding::Judgement;
 use peerproof_engine::data::payload::Vars;
-use peerproof_engine::data::transcript::{Bytes, Event, Found, FoundKind, Kind};
+use peerproof_engine::data::transcript::{Bytes, Event, EventKind, FoundEntry, FoundKind};
 
 use super::*;
 
@@ -33,11 +33,11 @@ fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, 
                 let (status, stores) = reply(count);
                 let bytes = payload.expand(&Vars::new()).unwrap();
                 let name = format!("j{count}.json");
-                add(Kind::Sent { step, payload: payload.clone() });
+                add(EventKind::Sent { step, payload: payload.clone() });
                 if stores {
                     let path = Bytes(format!("inbox/{name}").into_bytes());
                     let (total_bytes, bytes) = (bytes.len() as u64, Some(Bytes(bytes)));
-                    found.push(Found {
+                    found.push(FoundEntry {
                         path,
                         kind: FoundKind::File,
                         inode: 1,
@@ -48,7 +48,7 @@ fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, 
                 }
                 let is_cut = spec.http.as_ref().is_some_and(|how| how.killing);
                 let body = if is_cut { "{".to_owned() } else { format!("{{\"queued\":{name:?}}}") };
-                add(Kind::HttpReply {
+                add(EventKind::HttpReply {
                     step,
                     of_step: 0,
                     connection: 0,
@@ -61,11 +61,11 @@ fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, 
                     keeps_open: true,
                     took_us: 1,
                 });
-                add(Kind::Received { bytes: Bytes(format!("{body}\n").into_bytes()) });
+                add(EventKind::Received { bytes: Bytes(format!("{body}\n").into_bytes()) });
             }
             Act::Look { label, .. } => {
                 let path = Bytes(b"queue".to_vec());
-                add(Kind::Looked { label: label.clone(), path, found: found.clone(), cut: false });
+                add(EventKind::Looked { label: label.clone(), path, found: found.clone(), cut: false });
             }
             _ => {}
         }
@@ -82,8 +82,8 @@ fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, 
 }
 
 /// Allowed replies to a verbatim request.
-fn stand(text: &str) -> request::Stand {
-    request::Request::of(&Carriage::post().framing(Framing::Verbatim), text.as_bytes()).stand(None)
+fn stand(text: &str) -> request::AllowedReplies {
+    request::Request::of(&Carriage::post().framing(BodyFraming::Verbatim), text.as_bytes()).stand(None)
 }
 
 #[test]

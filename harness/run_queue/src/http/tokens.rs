@@ -1,6 +1,6 @@
 //! Checks about the adapter's token.
 
-use peerproof_engine::data::carriage::{Carriage, Framing};
+use peerproof_engine::data::carriage::{BodyFraming, Carriage};
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::near_miss::near_misses;
 use peerproof_engine::data::payload::Payload;
@@ -69,7 +69,7 @@ pub fn checks() -> Vec<Check> {
                 let waits = vec!["Expect: 100-continue".to_owned()];
                 let ways = [
                     post(),
-                    post().framing(Framing::Chunked(1 << 20)),
+                    post().framing(BodyFraming::Chunked(1 << 20)),
                     Carriage { headers: waits, held_back: true, ..post() },
                     post().content_type(None),
                     Carriage { path: Some(format!("{PATH}?priority=1")), ..post() },

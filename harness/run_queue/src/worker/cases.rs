@@ -7,7 +7,7 @@ use peerproof_engine::contract::memory;
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::{Payload, Segment};
-use peerproof_engine::data::plan::{Act, ActorStep, Effect, Fixture};
+use peerproof_engine::data::plan::{Act, ActorStep, AwaitedEffect, Fixture};
 
 use super::talk::{REASON_MS, SETTLE_MS, SIGN_MS, START_MS, Talk, looks_at_stdin, sleep};
 use super::{BEACON, IDLE, LIFE, MADE, NO_INBOX, QUEUE, REST, RUNNER};
@@ -512,12 +512,12 @@ const WORKERS: &[Row] = &[
         talk.plan.fixtures[0] =
             Fixture::Folder { name: QUEUE.to_owned(), folders: Vec::new(), watched: true };
         talk.start();
-        talk.wait(Effect::Path { folder: QUEUE.to_owned(), glob: "inbox".to_owned() }, START_MS);
+        talk.wait(AwaitedEffect::Path { folder: QUEUE.to_owned(), glob: "inbox".to_owned() }, START_MS);
         let globs = FOLDERS.map(str::to_owned).to_vec();
-        talk.wait(Effect::Each { folder: QUEUE.to_owned(), globs }, SETTLE_MS);
+        talk.wait(AwaitedEffect::Each { folder: QUEUE.to_owned(), globs }, SETTLE_MS);
         talk.look(MADE, 0);
         talk.put_plain();
-        let ready = Effect::Starts { actor: RUNNER.to_owned(), start: 0 };
+        let ready = AwaitedEffect::Starts { actor: RUNNER.to_owned(), start: 0 };
         talk.wait(ready, SIGN_MS);
         talk.wait_for_ends();
         talk.look_at_rest();
@@ -689,7 +689,8 @@ fn in_flight(talk: &mut Talk) {
     talk.look_before();
     let session = talk.worker();
     // Any of the jobs may be first. A job that has not run for sure could not be distinguished from a left one.
-    let what = Effect::Performs { actor: RUNNER.to_owned(), holds: "\"job\"".to_owned(), ended: false };
+    let what =
+        AwaitedEffect::Performs { actor: RUNNER.to_owned(), holds: "\"job\"".to_owned(), ended: false };
     let signal = "TERM".to_owned();
     talk.step(session, Act::SignalWhen { signal, what, within_ms: START_MS }).allow_ms = 1_700;
     talk.look(REST, 50);

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use peerproof_engine::data::check::Check;
 use peerproof_engine::data::facts::Facts;
-use peerproof_engine::data::plan::{Act, ActorStep, Effect, Plan};
+use peerproof_engine::data::plan::{Act, ActorStep, AwaitedEffect, Plan};
 use peerproof_engine::data::rng::Rng;
 
-use super::course::{Course, Start};
 use super::talk::{REASON_MS, START_MS, Talk, performs, sleep};
+use super::timeline::{Start, Timeline};
 use super::{LIFE, QUEUE};
 use crate::WORKER;
 use crate::config::RECOVER_MS;
@@ -45,9 +45,9 @@ impl Point {
     fn of(plan: &Plan, session: usize) -> Option<Self> {
         let mut own = plan.steps.iter().filter(|step| step.session == session);
         own.find_map(|step| match &step.act {
-            Act::SignalWhen { what: Effect::Empty { .. }, .. } => Some(Self::Taken),
-            Act::SignalWhen { what: Effect::Performs { ended: false, .. }, .. } => Some(Self::Started),
-            Act::SignalWhen { what: Effect::Performs { ended: true, .. }, .. } => Some(Self::Ended),
+            Act::SignalWhen { what: AwaitedEffect::Empty { .. }, .. } => Some(Self::Taken),
+            Act::SignalWhen { what: AwaitedEffect::Performs { ended: false, .. }, .. } => Some(Self::Started),
+            Act::SignalWhen { what: AwaitedEffect::Performs { ended: true, .. }, .. } => Some(Self::Ended),
             Act::SignalWhen { .. } => Some(Self::Completed),
             Act::Wait { ms: ..=START_UP_MS } => Some(Self::StartUp),
             Act::Wait { .. } => Some(Self::Somewhere),
@@ -69,7 +69,7 @@ impl Point {
 
 /// Counts of killed workers by point of the kill, by the state of the job that was put before them, and by a later
 /// run of that job.
-pub fn counted(course: &Course<'_>, plan: &Plan) -> BTreeMap<String, u64> {
+pub fn counted(course: &Timeline<'_>, plan: &Plan) -> BTreeMap<String, u64> {
     let mut counted = BTreeMap::new();
     if kills_meant(plan) < 2 {
         return counted;
@@ -151,7 +151,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
                 talk.step(session, Act::Wait { ms: rng.range(0..=most) });
                 None
             }
-            Point::Taken => Some(Effect::Empty { folder: QUEUE.to_owned(), path: "inbox".to_owned() }),
+            Point::Taken => Some(AwaitedEffect::Empty { folder: QUEUE.to_owned(), path: "inbox".to_owned() }),
             Point::Started => Some(performs(&job, false)),
             Point::Ended => Some(performs(&job, true)),
             Point::Completed => {
@@ -159,7 +159,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
                 talk.step(session, Act::Flush);
                 talk.wait_for(&job, true, POINT_MS);
                 let glob = format!("{{done,failed}}/**/*{}*", job.tag);
-                Some(Effect::Path { folder: QUEUE.to_owned(), glob })
+                Some(AwaitedEffect::Path { folder: QUEUE.to_owned(), glob })
             }
         };
         if let Some(what) = what {
@@ -184,7 +184,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
 mod tests {
     use peerproof_engine::data::clause::Side;
     use peerproof_engine::data::payload::Vars;
-    use peerproof_engine::data::transcript::{Bytes, Event, Exit, Kind, Transcript};
+    use peerproof_engine::data::transcript::{Bytes, Event, EventKind, Exit, Transcript};
 
     use super::super::RUNNER;
     use super::*;
@@ -199,25 +199,27 @@ mod tests {
         for step in &plan.steps {
             let run = |job: &Vec<u8>| {
                 let pid = 1;
-                let started = Kind::ActorStarted { actor: RUNNER.to_owned(), argv: Vec::new(), pid };
+                let started = EventKind::ActorStarted { actor: RUNNER.to_owned(), argv: Vec::new(), pid };
                 let bytes = Bytes(job.clone());
-                [started, Kind::ActorReceived { actor: RUNNER.to_owned(), bytes, pid: Some(pid) }]
+                [started, EventKind::ActorReceived { actor: RUNNER.to_owned(), bytes, pid: Some(pid) }]
             };
-            let kinds: Vec<Kind> = match &step.act {
+            let kinds: Vec<EventKind> = match &step.act {
                 Act::Put { path, content, .. } => {
                     jobs.push(content.expand(&Vars::new()).unwrap());
                     let path = Bytes(path.expand(&Vars::new()).unwrap());
-                    vec![Kind::FilePut { path, bytes: content.clone(), error: None }]
+                    vec![EventKind::FilePut { path, bytes: content.clone(), error: None }]
                 }
-                Act::Look { label, .. } if label == LIFE => vec![Kind::Started { argv: Vec::new() }],
-                Act::SignalWhen { what: Effect::Performs { ended: false, holds, .. }, .. } => {
+                Act::Look { label, .. } if label == LIFE => vec![EventKind::Started { argv: Vec::new() }],
+                Act::SignalWhen { what: AwaitedEffect::Performs { ended: false, holds, .. }, .. } => {
                     let is_it = |job: &&Vec<u8>| String::from_utf8_lossy(job).contains(holds);
                     jobs.iter().find(is_it).into_iter().flat_map(run).collect()
                 }
-                Act::Await { what: Effect::Performs { .. }, .. } => jobs.iter().flat_map(run).collect(),
+                Act::Await { what: AwaitedEffect::Performs { .. }, .. } => {
+                    jobs.iter().flat_map(run).collect()
+                }
                 Act::Signal(signal) => {
-                    let ended = Kind::Exited { exit: Exit::Signal(9) };
-                    vec![Kind::Signalled { signal: signal.clone() }, ended]
+                    let ended = EventKind::Exited { exit: Exit::Signal(9) };
+                    vec![EventKind::Signalled { signal: signal.clone() }, ended]
                 }
                 _ => Vec::new(),
             };
@@ -232,7 +234,7 @@ mod tests {
             timeout_scale: 1.0,
             events: events.map(|(at, (session, kind))| Event { at_us: at as u64, session, kind }).collect(),
         };
-        let counted = counted(&Course::of(&transcript), &transcript.plan);
+        let counted = counted(&Timeline::of(&transcript), &transcript.plan);
         let expected = [
             "killed at the start of the worker: its job not begun, and run afterwards",
             "killed when a program was started: its job running, and run again",

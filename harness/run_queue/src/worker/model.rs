@@ -1,6 +1,6 @@
 //! Model of a worker: judges the course of a conversation.
 
-mod beside;
+mod folder_rules;
 mod rest;
 
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ use peerproof_engine::data::finding::{Finding, Nature};
 use peerproof_engine::data::payload::Vars;
 use peerproof_engine::data::plan::Fixture;
 use peerproof_engine::data::transcript::{
-    Exit, FolderChange, Found, FoundKind, Kind, StdinState, Transcript,
+    EventKind, Exit, FolderChange, FoundEntry, FoundKind, StdinState, Transcript,
 };
 
-use super::course::{Course, Life, Look, Put, Start, base, holds};
+use super::timeline::{FolderSnapshot, PutFile, Start, Timeline, WorkerLife, base, holds};
 use super::{BEACON, IDLE, IN_RUN, LATER, MADE, QUEUE, REST, SECOND, TARGET, TREATED, limit};
 use crate::config::{ATTEMPTS, POLL_MS};
-use crate::job::{What, succeeds};
+use crate::job::{JobVerdict, succeeds};
 use crate::{FOLDERS, ONCE};
 
 /// Tolerance for the start of a program beyond the limit of the contract, microseconds.
@@ -27,7 +27,7 @@ const TERM_SLACK_US: u64 = 1_000_000;
 
 /// Judge of a course.
 pub struct Model<'a> {
-    course: &'a Course<'a>,
+    course: &'a Timeline<'a>,
     transcript: &'a Transcript,
     /// Findings.
     pub findings: Vec<Finding>,
@@ -43,7 +43,7 @@ pub struct Model<'a> {
 
 impl<'a> Model<'a> {
     /// A judge without findings.
-    pub fn new(course: &'a Course<'a>, transcript: &'a Transcript) -> Self {
+    pub fn new(course: &'a Timeline<'a>, transcript: &'a Transcript) -> Self {
         Self {
             course,
             transcript,
@@ -86,7 +86,7 @@ impl<'a> Model<'a> {
         self.starts();
         self.in_run();
         let course = self.course;
-        let rest: Vec<&Look<'_>> =
+        let rest: Vec<&FolderSnapshot<'_>> =
             course.looks.iter().filter(|look| matches!(look.label, REST | LATER)).collect();
         for look in rest {
             self.rest(look);
@@ -99,7 +99,7 @@ impl<'a> Model<'a> {
         self.left();
     }
 
-    fn command(&self, life: &Life) -> &str {
+    fn command(&self, life: &WorkerLife) -> &str {
         &self.transcript.plan.sessions[life.session].command
     }
 
@@ -136,13 +136,16 @@ impl<'a> Model<'a> {
                 }
                 _ => {}
             }
-            let put = |is: &dyn Fn(&Put) -> bool| course.puts.iter().any(is);
+            let put = |is: &dyn Fn(&PutFile) -> bool| course.puts.iter().any(is);
             let clause = match () {
                 () if self.has_specials() => "QUE-JOB-12",
                 () if self.label(super::NO_INBOX) => "QUE-WORK-18",
                 () if self.transcript.plan.fixtures.iter().any(has_no_folders) => "QUE-WORK-19",
-                () if put(&|put| put.what == What::Open(None)) => "QUE-JOB-28",
-                () if put(&|put| matches!(put.what, What::Malformed(_)) && put.job_name().is_some()) => {
+                () if put(&|put| put.what == JobVerdict::Open(None)) => "QUE-JOB-28",
+                () if put(&|put| {
+                    matches!(put.what, JobVerdict::Malformed(_)) && put.job_name().is_some()
+                }) =>
+                {
                     "QUE-JOB-17"
                 }
                 () => "QUE-WORK-17",
@@ -161,7 +164,7 @@ impl<'a> Model<'a> {
                 let Some(over) = dead.over.filter(|over| put.is_some_and(|put| put.at > *over)) else {
                     return false;
                 };
-                let had_company = |life: &Life| {
+                let had_company = |life: &WorkerLife| {
                     life.begun < over && life.over.is_none_or(|end| end > start.at) && dead.begun < life.begun
                 };
                 course.lives.iter().any(had_company) && course.lives.iter().all(|life| life.begun < over)
@@ -183,7 +186,7 @@ impl<'a> Model<'a> {
     }
 
     /// Judges the end of a worker of the command `once`.
-    fn once(&mut self, life: &Life) {
+    fn once(&mut self, life: &WorkerLife) {
         if life.signal.as_ref().is_some_and(|_| !life.late) {
             return;
         }
@@ -193,9 +196,9 @@ impl<'a> Model<'a> {
             finding.nature = Nature::Hang;
             return;
         }
-        let fails = |what: &What| !matches!(what, What::Job(play) if succeeds(play));
+        let fails = |what: &JobVerdict| !matches!(what, JobVerdict::Job(play) if succeeds(play));
         // A worker without a runner need not see that a program fails.
-        let is_seen = |what: &What| self.course.has_runner || !matches!(what, What::Job(_));
+        let is_seen = |what: &JobVerdict| self.course.has_runner || !matches!(what, JobVerdict::Job(_));
         let fails_perhaps = self.course.puts.iter().any(|put| fails(&put.what));
         let fails = self.course.puts.iter().any(|put| fails(&put.what) && is_seen(&put.what));
         match life.exit {
@@ -236,7 +239,7 @@ impl<'a> Model<'a> {
         }
         for (job, starts) in history {
             // A selector may retry a driver that fails.
-            let is_failing = matches!(&course.puts[job].what, What::Job(play) if !succeeds(play));
+            let is_failing = matches!(&course.puts[job].what, JobVerdict::Job(play) if !succeeds(play));
             if is_failing && !course.has_runner {
                 continue;
             }
@@ -257,10 +260,10 @@ impl<'a> Model<'a> {
         self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special"))
     }
 
-    fn started(&mut self, put: &Put, starts: &[usize], deaths: &[u64]) {
+    fn started(&mut self, put: &PutFile, starts: &[usize], deaths: &[u64]) {
         let course = self.course;
         let per_life = match &put.what {
-            What::Job(play)
+            JobVerdict::Job(play)
                 if !succeeds(play)
                     || course
                         .lives
@@ -308,7 +311,7 @@ impl<'a> Model<'a> {
                     .filter(|life| life.begun < start.at && life.over.is_none_or(|over| over > start.at))
                     .count()
                     > 1;
-                let is_failing = matches!(&put.what, What::Job(play) if !succeeds(play));
+                let is_failing = matches!(&put.what, JobVerdict::Job(play) if !succeeds(play));
                 let clause = match () {
                     () if several => "QUE-LIVE-01",
                     () if is_failing => "QUE-WORK-10",
@@ -319,7 +322,7 @@ impl<'a> Model<'a> {
             left = left.saturating_sub(1);
             last = Some(start.at);
         }
-        if matches!(&put.what, What::Job(play) if !succeeds(play)) {
+        if matches!(&put.what, JobVerdict::Job(play) if !succeeds(play)) {
             self.retried(starts);
         }
     }
@@ -356,7 +359,7 @@ impl<'a> Model<'a> {
     }
 }
 
-impl Put {
+impl PutFile {
     /// Name of the file in findings.
     pub fn label(&self) -> String {
         text(base(&self.path))
@@ -372,7 +375,7 @@ fn is_end(folder: &str) -> bool {
     matches!(folder, "done" | "failed")
 }
 
-fn starts_with(one: &Found, bytes: &[u8]) -> bool {
+fn starts_with(one: &FoundEntry, bytes: &[u8]) -> bool {
     holds(one, bytes) || one.bytes.as_ref().is_some_and(|kept| kept.0.starts_with(bytes))
 }
 

@@ -6,13 +6,13 @@ use peerproof_engine::contract::face::Aim;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::{Payload, Vars};
 use peerproof_engine::data::plan::{
-    Act, ActorStep, Effect, Fixture, PathKind, Placing, Plan, Session, Sight, Step,
+    Act, ActorStep, AwaitedEffect, Fixture, PathKind, Placing, Plan, Session, Sight, Step,
 };
 
 use super::{BEFORE, IN_RUN, QUEUE, REST, RUNNER, limit};
 use crate::FOLDERS;
 use crate::config::{ATTEMPTS, POLL_MS, RETRY_MS};
-use crate::job::{self, Draft, PROGRAM, What, lasts_ms};
+use crate::job::{self, Draft, JobVerdict, PROGRAM, lasts_ms};
 
 /// Time for a worker to start, ms.
 pub const START_MS: u64 = 30_000;
@@ -175,7 +175,7 @@ impl Talk {
         let is_plain = name.len() <= 100 && !name.iter().any(u8::is_ascii_control);
         let has_to_run = is_plain
             && content.len(&Vars::new()) < 1 << 20
-            && matches!(job::read(&content.expand(&Vars::new()).unwrap_or_default()), What::Job(_));
+            && matches!(job::read(&content.expand(&Vars::new()).unwrap_or_default()), JobVerdict::Job(_));
         let path = Payload::text(format!("{QUEUE}/inbox/")).then(draft.name.clone());
         self.place(path.merged(), content);
         self.expect_run(draft, has_to_run);
@@ -227,7 +227,7 @@ impl Talk {
     }
 
     /// Waits for something.
-    pub fn wait(&mut self, what: Effect, within_ms: u64) {
+    pub fn wait(&mut self, what: AwaitedEffect, within_ms: u64) {
         let session = self.session();
         self.step(session, Act::Await { what, within_ms });
     }
@@ -241,10 +241,13 @@ impl Talk {
     pub fn wait_ready(&mut self) {
         let folder = QUEUE.to_owned();
         if !self.is_strewn {
-            self.wait(Effect::Path { folder, glob: "{processing,done,failed}/**/*".to_owned() }, SIGN_MS);
+            self.wait(
+                AwaitedEffect::Path { folder, glob: "{processing,done,failed}/**/*".to_owned() },
+                SIGN_MS,
+            );
         }
         let within_ms = if self.is_strewn { START_MS } else { SIGN_MS };
-        self.wait(Effect::Starts { actor: RUNNER.to_owned(), start: 0 }, within_ms);
+        self.wait(AwaitedEffect::Starts { actor: RUNNER.to_owned(), start: 0 }, within_ms);
     }
 
     /// Looks twice while a program runs.
@@ -266,13 +269,13 @@ impl Talk {
         // first.
         if let Some(end) = self.ends.checked_sub(1) {
             let (actor, end) = (RUNNER.to_owned(), usize::try_from(end).unwrap_or_default());
-            self.wait(Effect::Ends { actor, end }, within_ms);
+            self.wait(AwaitedEffect::Ends { actor, end }, within_ms);
         }
         let has_waited = self.ends > 0 && more_ms == 0 && !std::mem::take(&mut self.may_leave);
         // A worker may notice an end as late as a new job.
         let within_ms = if has_waited { SETTLE_MS + self.limit(POLL_MS) } else { within_ms };
         if !globs.is_empty() {
-            self.wait(Effect::Each { folder: QUEUE.to_owned(), globs }, within_ms);
+            self.wait(AwaitedEffect::Each { folder: QUEUE.to_owned(), globs }, within_ms);
         }
     }
 
@@ -313,8 +316,8 @@ impl Talk {
 }
 
 /// Effect: the program of a job has started, or ended.
-pub fn performs(draft: &Draft, ended: bool) -> Effect {
-    Effect::Performs { actor: RUNNER.to_owned(), holds: format!("\"{}\"", draft.tag), ended }
+pub fn performs(draft: &Draft, ended: bool) -> AwaitedEffect {
+    AwaitedEffect::Performs { actor: RUNNER.to_owned(), holds: format!("\"{}\"", draft.tag), ended }
 }
 
 /// Script of a program that takes this long, ms.

@@ -403,7 +403,7 @@ mod tests {
     /// Violations in a canary do not count for the clause that the check watches.
     #[test]
     fn canaries_speak_for_themselves() {
-        let facts = super::super::super::boundary().usual_facts(Side::Provider);
+        let facts = super::super::super::boundary().full_facts(Side::Provider);
         for check in checks() {
             let plan = (check.planner)(&facts, &mut Rng::new(1)).unwrap();
             let canaries: Vec<&str> = plan
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_canary_is_about_the_step_before_it_where_that_says_that_the_peer_goes_on() {
-        let facts = super::super::super::boundary().usual_facts(Side::Provider);
+        let facts = super::super::super::boundary().full_facts(Side::Provider);
         let clause_behind = |clause: &str| {
             let mut talk = Talk::serve(&facts);
             let (request, expect) = talk.good(clause);

@@ -10,7 +10,7 @@ use super::super::relation::Relation;
 use super::super::talk::{Request, Talk, quoted};
 use super::super::talk_state::{delta, full, note, put_input};
 
-mod kept;
+mod key_store;
 
 /// Feature of this topic.
 const FEATURE: &str = "idempotency";
@@ -48,7 +48,7 @@ pub fn checks() -> Vec<Check> {
     checks.push(long_keys());
     checks.push(near_misses_of_a_key());
     checks.push(state_of_a_hit_that_wrote());
-    checks.extend(kept::checks());
+    checks.extend(key_store::checks());
     checks
 }
 

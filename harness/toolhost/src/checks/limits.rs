@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn plans_stay_small() {
-        let facts = super::super::super::usual::facts(peerproof_engine::data::clause::Side::Provider);
+        let facts = super::super::super::full_facts::facts(peerproof_engine::data::clause::Side::Provider);
         for check in checks() {
             let plan = (check.planner)(&facts, &mut peerproof_engine::data::rng::Rng::new(1)).unwrap();
             let stored = serde_json::to_string(&plan).unwrap().len();

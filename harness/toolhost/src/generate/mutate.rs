@@ -1,7 +1,7 @@
 //! Mutations of valid requests into near misses and worse.
 
 use super::requests::{Maker, has_variable};
-use super::{Made, values};
+use super::{GeneratedLine, values};
 use peerproof_engine::data::json::{self, DecodeLimits, Json, Number};
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::rng::Rng;
@@ -78,7 +78,7 @@ const INPUTS: &[&str] = &[
 ];
 
 /// Mutates `made`. Lines with a variable stay unchanged.
-pub(super) fn mutated(made: Made, maker: &mut Maker, rng: &mut Rng) -> Made {
+pub(super) fn mutated(made: GeneratedLine, maker: &mut Maker, rng: &mut Rng) -> GeneratedLine {
     if has_variable(&made.payload) {
         return made;
     }
@@ -87,26 +87,26 @@ pub(super) fn mutated(made: Made, maker: &mut Maker, rng: &mut Rng) -> Made {
     }
     let Some(bytes) = made.small() else { return made };
     match rng.below(10) {
-        0 => Made::bytes(rng.pick(MALFORMED).as_bytes()),
+        0 => GeneratedLine::bytes(rng.pick(MALFORMED).as_bytes()),
         1 => deep(&made, maker, rng),
         2..=5 => match structure(&bytes, maker, rng) {
-            Some(text) => Made::bytes(text.as_bytes()),
-            None => Made::bytes(&broken(bytes, rng)),
+            Some(text) => GeneratedLine::bytes(text.as_bytes()),
+            None => GeneratedLine::bytes(&broken(bytes, rng)),
         },
-        _ => Made::bytes(&broken(bytes, rng)),
+        _ => GeneratedLine::bytes(&broken(bytes, rng)),
     }
 }
 
 /// Line over the size limit, as a recipe.
-fn oversized(made: &Made) -> Made {
+fn oversized(made: &GeneratedLine) -> GeneratedLine {
     let text = Payload::text("{\"pad\":\"").repeat("x", 10 << 20).then(Payload::text("\","));
     let rest = made.small().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
     let rest = rest.trim_start_matches('{').to_owned();
-    Made { payload: text.then(Payload::text(rest)), ..Made::default() }
+    GeneratedLine { payload: text.then(Payload::text(rest)), ..GeneratedLine::default() }
 }
 
 /// Line with nesting around the limit and far above it, in an unknown member or in the input.
-fn deep(made: &Made, maker: &Maker, rng: &mut Rng) -> Made {
+fn deep(made: &GeneratedLine, maker: &Maker, rng: &mut Rng) -> GeneratedLine {
     let mut levels = *rng.pick(&[62_u64, 63, 64, 65, 127, 128, 1_000, 5_000, 20_000]);
     if levels > 1_000 && !maker.affords(16, rng) {
         levels = 200;
@@ -119,7 +119,7 @@ fn deep(made: &Made, maker: &Maker, rng: &mut Rng) -> Made {
     if closed {
         payload = payload.repeat(close, levels);
     }
-    Made { payload: payload.then(Payload::text(format!(",{rest}"))), ..Made::default() }
+    GeneratedLine { payload: payload.then(Payload::text(format!(",{rest}"))), ..GeneratedLine::default() }
 }
 
 /// Changes one thing in the structure of a request.

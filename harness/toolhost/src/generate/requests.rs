@@ -2,7 +2,7 @@
 
 use super::super::role::{ROLES, Role, role};
 use super::super::talk::Request;
-use super::{Made, Pace, values};
+use super::{GeneratedLine, Pace, values};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{Json, Presentation, present};
 use peerproof_engine::data::payload::{Payload, Segment};
@@ -151,25 +151,25 @@ impl Maker {
     }
 
     /// A valid request for `role`.
-    pub fn valid(&mut self, role: &'static str, rng: &mut Rng) -> Made {
+    pub fn valid(&mut self, role: &'static str, rng: &mut Rng) -> GeneratedLine {
         let input = self.input_text(role, rng);
         let request = self.members(role, input.as_deref());
         self.made(&request, role, rng)
     }
 
-    fn made(&self, request: &Json, role: &str, rng: &mut Rng) -> Made {
+    fn made(&self, request: &Json, role: &str, rng: &mut Rng) -> GeneratedLine {
         let mut text = self.text(request, rng);
         if rng.chance(1, 60) {
             text.push('\r');
         }
-        Made {
+        GeneratedLine {
             allow_ms: if role == "sleep" { 50 } else { 0 },
-            ..Made { payload: Payload::text(text), ..Made::default() }
+            ..GeneratedLine { payload: Payload::text(text), ..GeneratedLine::default() }
         }
     }
 
     /// A request of any kind.
-    pub fn any(&mut self, rng: &mut Rng) -> Made {
+    pub fn any(&mut self, rng: &mut Rng) -> GeneratedLine {
         match rng.below(12) {
             0 | 1 if self.idempotency => self.keyed(rng),
             2 | 3 if self.ds_state => self.state(rng),
@@ -188,7 +188,7 @@ impl Maker {
     }
 
     /// Request for an unknown tool.
-    fn unknown(&self, rng: &mut Rng) -> Made {
+    fn unknown(&self, rng: &mut Rng) -> GeneratedLine {
         let role = self.pick(PLAIN_ROLES, rng);
         let aid = self.aid(role);
         let aid = match rng.below(4) {
@@ -202,11 +202,11 @@ impl Maker {
         if self.ds_state && rng.chance(1, 3) {
             request.set("ds_state", values::state(rng));
         }
-        Made::bytes(self.text(&request, rng).as_bytes())
+        GeneratedLine::bytes(self.text(&request, rng).as_bytes())
     }
 
     /// A request that reads or writes slots.
-    pub fn state(&mut self, rng: &mut Rng) -> Made {
+    pub fn state(&mut self, rng: &mut Rng) -> GeneratedLine {
         let role = self.pick(&["put", "get", "get", "get", "remove", "echo", "counter", "fail"], rng);
         let input = self.input_text(role, rng);
         let mut request = self.members(role, input.as_deref());
@@ -217,7 +217,7 @@ impl Maker {
     }
 
     /// A request with a new or a used key.
-    pub fn keyed(&mut self, rng: &mut Rng) -> Made {
+    pub fn keyed(&mut self, rng: &mut Rng) -> GeneratedLine {
         let role = self.pick(&["counter", "counter", "echo", "put", "fail", "get"], rng);
         let (key, role, input) = match rng.below(10) {
             // Repeats a request.
@@ -254,7 +254,7 @@ impl Maker {
     }
 
     /// A request with or about leases.
-    pub fn leased(&mut self, rng: &mut Rng) -> Made {
+    pub fn leased(&mut self, rng: &mut Rng) -> GeneratedLine {
         let tiers: [&'static str; 3] = ["tier1", "tier2", "tier3"];
         let role = self.pick(&tiers, rng);
         match rng.below(10) {
@@ -283,7 +283,7 @@ impl Maker {
         }
     }
 
-    fn with_token(&self, role: &'static str, token: Payload, rng: &mut Rng) -> Made {
+    fn with_token(&self, role: &'static str, token: Payload, rng: &mut Rng) -> GeneratedLine {
         let token = Payload::text("\"").then(token).then(Payload::text("\""));
         let mut request = Request::aid(&self.aid(role)).payload("_lease_token", token);
         // A wrong type in another member does not affect the token.
@@ -294,11 +294,11 @@ impl Maker {
         if self.ds_state && rng.chance(1, 8) {
             request = request.state(&values::state(rng).to_text());
         }
-        Made { payload: request.body(), ..Made::default() }
+        GeneratedLine { payload: request.body(), ..GeneratedLine::default() }
     }
 
     /// The configured request for a lease.
-    fn issuing(&mut self, role: &'static str, rng: &mut Rng) -> Made {
+    fn issuing(&mut self, role: &'static str, rng: &mut Rng) -> GeneratedLine {
         let Some(template) = self.issue.as_ref().and_then(|issue| issue.as_object()).filter(|_| self.enforce)
         else {
             return self.valid(role, rng);
@@ -322,11 +322,11 @@ impl Maker {
         self.leases += 1;
         let var = format!("token{}", self.leases);
         self.issued.push(Issued { var: var.clone(), role });
-        Made { issues: Some(var), ..Made::bytes(request.to_text().as_bytes()) }
+        GeneratedLine { issues: Some(var), ..GeneratedLine::bytes(request.to_text().as_bytes()) }
     }
 
     /// Action id and standard input of a run.
-    pub fn for_run(&mut self, rng: &mut Rng) -> (String, Made) {
+    pub fn for_run(&mut self, rng: &mut Rng) -> (String, GeneratedLine) {
         let role = self.pick(PLAIN_ROLES, rng);
         let mut request = Json::Object(Vec::new());
         if let Some(input) = self.input_text(role, rng) {

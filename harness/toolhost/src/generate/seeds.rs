@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 
 use super::super::role::role;
-use super::{Made, reference_aids};
+use super::{GeneratedLine, reference_aids};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::Payload;
@@ -54,24 +54,27 @@ fn translated(text: &str, facts: &Facts) -> Option<String> {
 }
 
 /// A stored request.
-pub(super) fn request(facts: &Facts, rng: &mut Rng) -> Option<Made> {
+pub(super) fn request(facts: &Facts, rng: &mut Rng) -> Option<GeneratedLine> {
     let bytes = *rng.pick(requests());
     match std::str::from_utf8(bytes) {
-        Ok(text) => translated(text, facts).map(|text| Made::bytes(text.as_bytes())),
+        Ok(text) => translated(text, facts).map(|text| GeneratedLine::bytes(text.as_bytes())),
         // Bytes that are not UTF-8 name no relevant tool.
-        Err(_) => Some(Made::bytes(bytes)),
+        Err(_) => Some(GeneratedLine::bytes(bytes)),
     }
 }
 
 /// A stored conversation without leases, whose tokens would have to be captured.
-pub(super) fn conversation(facts: &Facts, rng: &mut Rng) -> Option<Vec<Made>> {
+pub(super) fn conversation(facts: &Facts, rng: &mut Rng) -> Option<Vec<GeneratedLine>> {
     let lines = rng.pick(conversations());
     let mut made = Vec::new();
     for line in lines {
         if line.contains("{token}") || line.contains("_lease.issue") {
             return None;
         }
-        made.push(Made { payload: Payload::text(translated(line, facts)?), ..Made::default() });
+        made.push(GeneratedLine {
+            payload: Payload::text(translated(line, facts)?),
+            ..GeneratedLine::default()
+        });
     }
     // Sometimes the conversation gets another presentation.
     if rng.chance(1, 4) {

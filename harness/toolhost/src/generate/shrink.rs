@@ -4,7 +4,7 @@ use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::{Payload, Segment};
 use peerproof_engine::data::plan::{Act, Plan};
 
-use super::{Made, silent_lines};
+use super::{GeneratedLine, silent_lines};
 
 /// Smaller variants of step `at`, most promising first: fewer lines, then fewer and plainer members.
 pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
@@ -80,7 +80,8 @@ fn with_lines(plan: &Plan, at: usize, lines: &[Payload], kept: &[usize]) -> Plan
         let mut replies = 0;
         for line in kept {
             let line = lines[*line].clone();
-            replies += 1 - silent_lines(&Made { payload: line.clone(), ..Made::default() }).min(1);
+            replies +=
+                1 - silent_lines(&GeneratedLine { payload: line.clone(), ..GeneratedLine::default() }).min(1);
             all = all.then(line).then(Payload::text("\n"));
         }
         *payload = Payload(super::merged(all.0));

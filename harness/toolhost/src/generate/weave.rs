@@ -3,7 +3,7 @@
 use super::super::expect::Expect;
 use super::super::role::role;
 use super::super::talk::{Request, Talk};
-use super::{Made, Pace, model};
+use super::{GeneratedLine, Pace, model};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::CANARY_FAILED;
 use peerproof_engine::data::payload::{Payload, Segment, Vars};
@@ -21,7 +21,7 @@ pub(super) struct Weaver<'a> {
     facts: &'a Facts,
     plan: Plan,
     nonce: u64,
-    burst: Vec<Made>,
+    burst: Vec<GeneratedLine>,
     bytes: usize,
     /// True if replies are counted, so that every line must be answered.
     strict: bool,
@@ -50,7 +50,7 @@ impl<'a> Weaver<'a> {
         self.bytes
     }
 
-    pub fn add(&mut self, made: Made, pace: Pace, rng: &mut Rng) {
+    pub fn add(&mut self, made: GeneratedLine, pace: Pace, rng: &mut Rng) {
         let alone = made.issues.is_some();
         if alone {
             self.flush(pace, rng);
@@ -134,12 +134,12 @@ fn cut_seldom(bytes: usize, rng: &mut Rng) -> Chunking {
 }
 
 /// Number of line feeds within a line, each of which adds a line.
-fn extra_lines(made: &Made) -> u32 {
+fn extra_lines(made: &GeneratedLine) -> u32 {
     u32::try_from(made.payload.lines()).unwrap_or(0)
 }
 
 /// Number of lines that may stay unanswered.
-pub(super) fn silent_lines(made: &Made) -> u32 {
+pub(super) fn silent_lines(made: &GeneratedLine) -> u32 {
     // Text that starts with a brace and has no line feed is not blank.
     match made.payload.0.first() {
         Some(Segment::Text(text)) if text.starts_with('{') && made.payload.lines() == 0 => return 0,

@@ -26,7 +26,7 @@ pub(super) struct Entry {
 
 /// State of an entry at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum EntryState {
     Held,
     Perhaps,
     Gone,
@@ -34,13 +34,13 @@ pub(super) enum Life {
 
 impl Entry {
     /// State of the entry for a request that is processed between `from_us` and `to_us`.
-    pub fn life(&self, from_us: u64, to_us: u64) -> Life {
+    pub fn life(&self, from_us: u64, to_us: u64) -> EntryState {
         if from_us.saturating_sub(self.to_us) > FORGOTTEN_US {
-            Life::Gone
+            EntryState::Gone
         } else if self.certain && to_us.saturating_sub(self.from_us) < HELD_US {
-            Life::Held
+            EntryState::Held
         } else {
-            Life::Perhaps
+            EntryState::Perhaps
         }
     }
 }

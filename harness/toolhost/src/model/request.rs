@@ -2,7 +2,7 @@
 
 use super::pins::Pins;
 use peerproof_engine::data::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Decoded, Json};
-use peerproof_engine::data::lines::{Filled, Line};
+use peerproof_engine::data::lines::{FilledVariable, RequestLine};
 use peerproof_engine::data::near_miss;
 
 /// Largest request (`ipc` §7 `MAX_STDIN_BYTES`), bytes without the line feed.
@@ -80,7 +80,7 @@ pub(super) enum Token {
 const KNOWN: [&str; 6] = ["aid", "input_json", "inputs", "ds_state", "idempotency_key", "_lease_token"];
 
 /// Reads a line of serve mode, or all of standard input in run mode.
-pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
+pub(super) fn read(line: &RequestLine, pins: &Pins, serve: bool) -> Reading {
     let bytes: &[u8] = &line.bytes;
     let has_cr = bytes.last() == Some(&b'\r');
     let (decoded, bom) = match decoded(line, has_cr, pins, serve) {
@@ -186,7 +186,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
 }
 
 /// JSON of a request, and true if a byte order mark precedes it. `Err` if that alone decides.
-fn decoded(line: &Line, has_cr: bool, pins: &Pins, serve: bool) -> Result<(Decoded, bool), Reading> {
+fn decoded(line: &RequestLine, has_cr: bool, pins: &Pins, serve: bool) -> Result<(Decoded, bool), Reading> {
     let bytes: &[u8] = &line.bytes;
     if bytes.len() > REQUEST_BYTES_MAX - 2 {
         if serve && has_cr && bytes.len() <= REQUEST_BYTES_MAX + 2 {
@@ -255,8 +255,8 @@ fn finish<'a>(
 }
 
 /// Kind of a token, given the texts of the variables in the line.
-fn token_of(text: String, filled: &[Filled]) -> Token {
-    if let [Filled { name, bytes }] = filled {
+fn token_of(text: String, filled: &[FilledVariable]) -> Token {
+    if let [FilledVariable { name, bytes }] = filled {
         let quoted = [b"\"", bytes.as_slice(), b"\""].concat();
         let issued = json::decode(&quoted, &DecodeLimits::default()).ok();
         let issued = issued.as_ref().and_then(|it| it.value.as_str());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::super::expect::{Allowed, Expect, Match, Outcome};
-use super::cache::{Cache, Entry, Life};
+use super::cache::{Cache, Entry, EntryState};
 use super::lease::{Gate, Lease, Leases};
 use super::pins::Pins;
 use super::request::{Request, Token};
@@ -326,7 +326,7 @@ impl<'a> World<'a> {
         }
         for entry in self.cache.of(key) {
             let life = entry.life(span.from_us, span.to_us);
-            if life == Life::Gone {
+            if life == EntryState::Gone {
                 continue;
             }
             if entry.aid != request.aid {
@@ -340,7 +340,7 @@ impl<'a> World<'a> {
                 Some((ok, text)) => kept.hits.push(self.hit(text.as_deref(), *ok)),
                 None => kept.hits.extend([self.hit(None, true), self.hit(None, false)]),
             }
-            if life == Life::Held {
+            if life == EntryState::Held {
                 kept.must_hit = true;
                 kept.clause = Some(if other_text { "TH-IDEM-11" } else { "TH-IDEM-01" });
             }
@@ -354,7 +354,7 @@ impl<'a> World<'a> {
                         .as_deref()
                         .map_or_else(|| Some(Json::object::<&str>([])), super::super::expect::parse)
                         != request.input.value;
-                if differs && life == Life::Held && self.pins.is("same_key_other_input", "refuse") {
+                if differs && life == EntryState::Held && self.pins.is("same_key_other_input", "refuse") {
                     kept.hits.clear();
                 }
             }

@@ -11,7 +11,7 @@ use peerproof_engine::data::clause::ClauseId;
 use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::Act;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Judges the relations of a plan, the consistency of replies on an open choice, and the use of secrets.
 pub fn judge(transcript: &Transcript, judgement: &mut Judgement) {
@@ -160,7 +160,7 @@ impl<'a> Scene<'a> {
             }
             Relation::NotContacted { clause, listener } => {
                 let hit = self.transcript.events.iter().find_map(|event| match &event.kind {
-                    Kind::ListenerHit { listener: name, head, .. } if *name == listener => Some(head),
+                    EventKind::ListenerHit { listener: name, head, .. } if *name == listener => Some(head),
                     _ => None,
                 });
                 if let Some(head) = hit {
@@ -276,7 +276,7 @@ impl<'a> Scene<'a> {
 
     fn sent_us(&self, step: usize) -> Option<u64> {
         self.transcript.events.iter().find_map(|event| match event.kind {
-            Kind::Sent { step: sent, .. } if sent == step => Some(event.at_us),
+            EventKind::Sent { step: sent, .. } if sent == step => Some(event.at_us),
             _ => None,
         })
     }
@@ -286,7 +286,7 @@ impl<'a> Scene<'a> {
         let session = self.transcript.plan.steps.get(step)?.session;
         let sent = self.sent_us(step)?;
         self.transcript.of(session).find_map(|event| match event.kind {
-            Kind::Received { .. } if event.at_us >= sent => Some(event.at_us),
+            EventKind::Received { .. } if event.at_us >= sent => Some(event.at_us),
             _ => None,
         })
     }

@@ -14,27 +14,27 @@ const FOUND_MAX: usize = 100;
 
 /// Languages of a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum For {
+enum RuleLanguages {
     Script,
     Text,
 }
 
 type Apply = fn(&Words<'_>, &mut dyn FnMut(String, usize));
 
-const RULES: [(&str, For, Apply); 9] = [
-    ("no-unused-vars", For::Script, unused_variables),
-    ("no-console", For::Script, |words, see| words.each("console", "console is used", see)),
-    ("no-debugger", For::Script, |words, see| words.each("debugger", "debugger is used", see)),
-    ("no-eval", For::Script, |words, see| words.each("eval", "eval is used", see)),
-    ("no-var", For::Script, |words, see| words.each("var", "var is used", see)),
-    ("eqeqeq", For::Script, loose_equality),
-    ("max-len", For::Text, long_lines),
-    ("no-tabs", For::Text, |words, see| {
+const RULES: [(&str, RuleLanguages, Apply); 9] = [
+    ("no-unused-vars", RuleLanguages::Script, unused_variables),
+    ("no-console", RuleLanguages::Script, |words, see| words.each("console", "console is used", see)),
+    ("no-debugger", RuleLanguages::Script, |words, see| words.each("debugger", "debugger is used", see)),
+    ("no-eval", RuleLanguages::Script, |words, see| words.each("eval", "eval is used", see)),
+    ("no-var", RuleLanguages::Script, |words, see| words.each("var", "var is used", see)),
+    ("eqeqeq", RuleLanguages::Script, loose_equality),
+    ("max-len", RuleLanguages::Text, long_lines),
+    ("no-tabs", RuleLanguages::Text, |words, see| {
         for (at, _) in words.code.match_indices('\t').take(FOUND_MAX) {
             see("a tab".to_owned(), at);
         }
     }),
-    ("no-trailing-spaces", For::Text, trailing_spaces),
+    ("no-trailing-spaces", RuleLanguages::Text, trailing_spaces),
 ];
 
 /// Words of the code parts of a text, with their positions.
@@ -92,7 +92,7 @@ pub(super) fn apply(code: &str, family: Family, names: &[Cow<'_, str>]) -> Vec<P
         }
         match RULES.iter().find(|(known, _, _)| *known == name) {
             None => problems.push(warn("undefined-rule", format!("there is no rule {shown:?}"))),
-            Some((_, For::Script, _)) if !matches!(family, Family::C { template: true, .. }) => {
+            Some((_, RuleLanguages::Script, _)) if !matches!(family, Family::C { template: true, .. }) => {
                 problems
                     .push(warn("unused-rule", format!("the rule {shown:?} does not apply to this language")));
             }

@@ -11,9 +11,9 @@ use crate::mutant::{ShellFault, machine as mutant, shell, waits_anew};
 const DOUBLED: &[u8] = b"doubled";
 
 /// A fault around the correct client.
-type Fault = fn(&mut Around, Event<'_>, Millis, &mut Vec<Action>);
+type Fault = fn(&mut FaultyClient, Event<'_>, Millis, &mut Vec<Action>);
 
-struct Around {
+struct FaultyClient {
     inner: Box<dyn Machine + Send>,
     fault: Fault,
     /// Bytes of an unfinished line, or other data of a fault.
@@ -26,7 +26,7 @@ struct Around {
     stays: bool,
 }
 
-impl Around {
+impl FaultyClient {
     fn look(&mut self, inner: Vec<Action>, actions: &mut Vec<Action>) {
         for action in inner {
             match action {
@@ -53,7 +53,7 @@ impl Around {
     }
 }
 
-impl Machine for Around {
+impl Machine for FaultyClient {
     fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let mut inner = Vec::new();
         self.inner.begin(now, &mut inner);
@@ -65,13 +65,21 @@ impl Machine for Around {
     }
 }
 
-fn around(inner: Box<dyn Machine + Send>, fault: Fault) -> Around {
-    Around { inner, fault, kept: Vec::new(), last_id: None, ids: Vec::new(), status: None, stays: false }
+fn around(inner: Box<dyn Machine + Send>, fault: Fault) -> FaultyClient {
+    FaultyClient {
+        inner,
+        fault,
+        kept: Vec::new(),
+        last_id: None,
+        ids: Vec::new(),
+        status: None,
+        stays: false,
+    }
 }
 
 /// Passes an event on. Replaces each line for which `change` returns another message.
 fn rewritten(
-    client: &mut Around,
+    client: &mut FaultyClient,
     event: Event<'_>,
     now: Millis,
     actions: &mut Vec<Action>,
@@ -381,12 +389,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "It exits with 1 when every call has finished.",
         |inner| {
             let pass: Fault = |client, event, now, actions| client.pass(event, now, actions);
-            Box::new(Around { status: Some(1), ..around(inner, pass) })
+            Box::new(FaultyClient { status: Some(1), ..around(inner, pass) })
         },
     ),
     mutant("client-stays", &["RPC-CLIENT-22"], "It lives on when every call has finished.", |inner| {
         let pass: Fault = |client, event, now, actions| client.pass(event, now, actions);
-        Box::new(Around { stays: true, ..around(inner, pass) })
+        Box::new(FaultyClient { stays: true, ..around(inner, pass) })
     }),
 ];
 

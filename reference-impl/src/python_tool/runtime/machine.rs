@@ -20,7 +20,7 @@ pub struct Job {
 
 /// Next step of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Due {
+pub enum RuntimeStep {
     /// A job to do.
     Job(Job),
     /// Result line of a call that has ended.
@@ -29,7 +29,7 @@ pub enum Due {
 
 /// A finished call, for the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct FinishedCall {
     /// Its outcome.
     pub outcome: Outcome,
     /// Its duration in ms.
@@ -53,7 +53,7 @@ pub type Assured = Box<dyn Fn(&Ready, &Config, &End) -> bool>;
 pub type Judge = Box<dyn Fn(&Ready, &Config, End) -> Outcome>;
 
 /// Creates the members of a result line.
-pub type Line = Box<dyn Fn(&str, Option<&Ready>, Told) -> Members>;
+pub type Line = Box<dyn Fn(&str, Option<&Ready>, FinishedCall) -> Members>;
 
 /// Replaceable parts of a runtime.
 pub struct Parts {
@@ -89,7 +89,7 @@ impl Default for Parts {
 
 /// Progress of a call.
 #[derive(Clone, Default)]
-struct Course {
+struct CallProgress {
     begun: bool,
     ended: bool,
     /// True while it waits for the reply to its handshake.
@@ -103,18 +103,18 @@ struct Course {
 pub struct Runtime {
     config: Config,
     parts: Parts,
-    courses: Vec<Course>,
+    courses: Vec<CallProgress>,
 }
 
 impl Runtime {
     /// Creates a runtime that has done nothing.
     pub fn new(config: Config, parts: Parts) -> Self {
-        let courses = vec![Course::default(); config.scenario.calls.len()];
+        let courses = vec![CallProgress::default(); config.scenario.calls.len()];
         Self { config, parts, courses }
     }
 
     /// Next step that is possible now. Ask again after each end, until it returns `None` and no job is running.
-    pub fn due(&mut self) -> Option<Due> {
+    pub fn due(&mut self) -> Option<RuntimeStep> {
         let is_under_way = self.courses.iter().any(|course| course.begun && !course.ended);
         if is_under_way && self.config.choices.order_of_calls == Order::OneByOne {
             return None;
@@ -164,19 +164,19 @@ impl Runtime {
         })
     }
 
-    fn execute(&self, at: usize, ready: &Ready) -> Due {
+    fn execute(&self, at: usize, ready: &Ready) -> RuntimeStep {
         self.job(at, ready.target.clone(), (self.parts.request)(ready, &self.config), ready.timeout_ms)
     }
 
-    fn job(&self, call: usize, target: Target, members: Members, timeout_ms: u64) -> Due {
+    fn job(&self, call: usize, target: Target, members: Members, timeout_ms: u64) -> RuntimeStep {
         let rounded_ms = timeout_ms.div_ceil(1_000) * 1_000;
         let timeout_ms = if self.config.choices.round_timeout_up { rounded_ms } else { timeout_ms };
         let timeout_ms = timeout_ms.saturating_sub(self.courses[call].spent_ms);
-        Due::Job(Job { call, target, request: text(members), timeout_ms })
+        RuntimeStep::Job(Job { call, target, request: text(members), timeout_ms })
     }
 
     /// Takes the end of a job and returns the next step of its call.
-    pub fn end(&mut self, at: usize, end: End, elapsed_ms: u64) -> Due {
+    pub fn end(&mut self, at: usize, end: End, elapsed_ms: u64) -> RuntimeStep {
         let is_counted = self.courses[at].asks;
         self.courses[at].spent_ms += if is_counted { (self.parts.counted)(elapsed_ms) } else { elapsed_ms };
         let ready = match &self.config.scenario.calls[at].ready {
@@ -202,14 +202,14 @@ impl Runtime {
         self.tell(at, Outcome::Other("blocked", "the guarantees are not assured".to_owned()))
     }
 
-    fn tell(&mut self, at: usize, outcome: Outcome) -> Due {
+    fn tell(&mut self, at: usize, outcome: Outcome) -> RuntimeStep {
         let course = &mut self.courses[at];
         course.ended = true;
         let (handshake, is_unassured) = (course.handshake.take(), course.is_unassured);
-        let told = Told { outcome, elapsed_ms: course.spent_ms, handshake, is_unassured };
+        let told = FinishedCall { outcome, elapsed_ms: course.spent_ms, handshake, is_unassured };
         let call = &self.config.scenario.calls[at];
         let members = (self.parts.line)(&call.name, call.ready.as_ref().ok(), told);
-        Due::Line((self.parts.text)(text(members)))
+        RuntimeStep::Line((self.parts.text)(text(members)))
     }
 }
 
@@ -264,7 +264,7 @@ pub(super) fn shake(ready: &Ready) -> Members {
     ]
 }
 
-pub(super) fn line(name: &str, ready: Option<&Ready>, told: Told) -> Members {
+pub(super) fn line(name: &str, ready: Option<&Ready>, told: FinishedCall) -> Members {
     let (word, member, value) = match &told.outcome {
         Outcome::Result(result) => ("result", "result", result.clone()),
         Outcome::ToolError(error) => ("tool_error", "error", error.clone()),
@@ -284,7 +284,7 @@ pub(super) fn line(name: &str, ready: Option<&Ready>, told: Told) -> Members {
     members
 }
 
-fn trace(ready: &Ready, told: &Told) -> Members {
+fn trace(ready: &Ready, told: &FinishedCall) -> Members {
     let runner = ready.told.get("runner").cloned().unwrap_or(Value::Null);
     let source = ready.told.get("resolved_source").cloned().unwrap_or_else(|| Value::from("binding"));
     let mut members: Members = vec![
@@ -365,15 +365,15 @@ mod tests {
         let more = r#""runner":"service","url":"http://u:p@h:1/x","guarantees":{"no_network":true}"#;
         for (supported, goes_on) in [("true", true), ("1", false), ("false", false)] {
             let mut runtime = runtime(&call("a", more));
-            let Some(Due::Job(job)) = runtime.due() else { panic!() };
+            let Some(RuntimeStep::Job(job)) = runtime.due() else { panic!() };
             assert_eq!(job.target, Target::Service("http://u:p@h:1/capabilities/handshake".to_owned()));
             let reply = format!(
                 r#"{{"ok":true,"enforcement":"enforced","supported_guarantees":{{"no_network":{supported}}}}}"#
             );
             let due = runtime.end(0, End::Replied(200, reply.into_bytes()), 400);
             match due {
-                Due::Job(job) => assert!(goes_on && job.timeout_ms == 9_600),
-                Due::Line(line) => {
+                RuntimeStep::Job(job) => assert!(goes_on && job.timeout_ms == 9_600),
+                RuntimeStep::Line(line) => {
                     let line = String::from_utf8(line).unwrap();
                     assert!(
                         !goes_on && line.contains("\"blocked\"") && line.contains("\"http://h:1/x\""),
@@ -390,11 +390,13 @@ mod tests {
         let circle = call("a", &format!(r#"{local},"after":["b"]"#));
         let other = call("b", &format!(r#"{local},"after":["a"]"#));
         let mut runtime = runtime(&[circle, other, call("c", local)].join(","));
-        assert!(matches!(runtime.due(), Some(Due::Line(_))));
-        assert!(matches!(runtime.due(), Some(Due::Line(_))));
-        assert!(matches!(runtime.due(), Some(Due::Job(Job { call: 2, .. }))));
+        assert!(matches!(runtime.due(), Some(RuntimeStep::Line(_))));
+        assert!(matches!(runtime.due(), Some(RuntimeStep::Line(_))));
+        assert!(matches!(runtime.due(), Some(RuntimeStep::Job(Job { call: 2, .. }))));
         let reply = br#"{"ok":true,"protocol_version":1,"result":null}"#.to_vec();
-        let Due::Line(line) = runtime.end(2, End::Exited(ChildExit::Code(0), reply), 5) else { panic!() };
+        let RuntimeStep::Line(line) = runtime.end(2, End::Exited(ChildExit::Code(0), reply), 5) else {
+            panic!()
+        };
         assert!(String::from_utf8(line).unwrap().contains(r#""outcome":"result","result":null"#));
     }
 }

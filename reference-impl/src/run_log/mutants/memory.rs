@@ -7,7 +7,7 @@ use crate::run_log::event::{Event, Reading, ToolOk};
 use crate::run_log::line::Line;
 use crate::run_log::state::{State, request};
 use crate::run_log::tool::Outcome;
-use crate::run_log::{Expected, LogFault, Rerun, Right, Rules};
+use crate::run_log::{CorrectDecisions, Expected, LogFault, Rerun, Rules};
 
 /// A replayer that forgets the state when a tool fails.
 #[derive(Debug, Default)]
@@ -15,13 +15,13 @@ pub(super) struct Forgetful(Cell<bool>);
 
 impl Rules for Forgetful {
     fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
-        let event = Right.event(line, reading)?;
+        let event = CorrectDecisions.event(line, reading)?;
         self.0.set(self.0.get() || matches!(event, Event::ToolError { .. }));
         Ok(event)
     }
 
     fn request(&self, rerun: &Rerun) -> Vec<u8> {
-        if self.0.get() { request(&rerun.input, &State::default()) } else { Right.request(rerun) }
+        if self.0.get() { request(&rerun.input, &State::default()) } else { CorrectDecisions.request(rerun) }
     }
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Lingering(Cell<bool>);
 
 impl Rules for Lingering {
     fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
-        self.0.set(self.0.get() || Right.reran(rerun, outcome, reading).is_err());
+        self.0.set(self.0.get() || CorrectDecisions.reran(rerun, outcome, reading).is_err());
         Ok(())
     }
 
@@ -39,7 +39,7 @@ impl Rules for Lingering {
         if self.0.get() {
             Err(LogFault::RerunDiffers("a tool told something else"))
         } else {
-            Right.end(expected)
+            CorrectDecisions.end(expected)
         }
     }
 }
@@ -59,7 +59,7 @@ impl Rules for Additive {
 
     fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
         self.0.replace(rerun.after.clone());
-        Right.reran(rerun, outcome, reading)
+        CorrectDecisions.reran(rerun, outcome, reading)
     }
 }
 
@@ -74,6 +74,6 @@ impl Rules for Remembering {
         if is_new {
             seen.push(event.clone());
         }
-        is_new && Right.reruns(event)
+        is_new && CorrectDecisions.reruns(event)
     }
 }

@@ -17,14 +17,14 @@ use crate::run_log::digest::state_digest;
 use crate::run_log::event::{Event, FAILED, Reading};
 use crate::run_log::line::{Header, Line, text_of};
 use crate::run_log::state::{Item, State};
-use crate::run_log::{Choices, Config, Expected, LogFault, Place, Replayer, Rerun, Right, Rules};
+use crate::run_log::{Choices, Config, CorrectDecisions, Expected, LogFault, Place, Replayer, Rerun, Rules};
 
 /// A replayer that breaks clauses.
-pub type Mutant = mutant::Mutant<Config, Box<dyn Rules>, Rewrite, Around>;
+pub type Mutant = mutant::Mutant<Config, Box<dyn Rules>, Rewrite, ReplayerFault>;
 
 /// Fault around a correct replayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Around {
+pub enum ReplayerFault {
     /// It starts a policy process.
     StartsPolicy,
     /// It appends a line to the log.
@@ -38,7 +38,7 @@ pub enum Around {
 impl Mutant {
     /// The mutant as a machine. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
-        let right = |_: &Config| -> Box<dyn Rules> { Box::new(Right) };
+        let right = |_: &Config| -> Box<dyn Rules> { Box::new(CorrectDecisions) };
         let build = |config, rules| -> mutant::Inner { Box::new(Replayer::new(config, rules)) };
         self.build(config, right, build, |machine, rewrite| Box::new(Rewired::new(machine, rewrite)))
     }
@@ -65,7 +65,7 @@ macro_rules! decides {
         decides!($id, $clause, $fault, {
             fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
                 let change: fn(&Line) -> Line = $change;
-                Right.event(&change(line), reading)
+                CorrectDecisions.event(&change(line), reading)
             }
         })
     };
@@ -73,7 +73,7 @@ macro_rules! decides {
         decides!($id, $clause, $fault, {
             fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, Refusal> {
                 let change: fn(&[Value]) -> Vec<Value> = $change;
-                Right.items(&change(tx_patch), choices)
+                CorrectDecisions.items(&change(tx_patch), choices)
             }
         })
     };
@@ -81,7 +81,7 @@ macro_rules! decides {
         decides!($id, $clause, $fault, {
             fn same(&self, one: &Value, other: &Value) -> bool {
                 let change: fn(&Value) -> Value = $change;
-                Right.same(&change(one), &change(other))
+                CorrectDecisions.same(&change(one), &change(other))
             }
         })
     };
@@ -126,20 +126,20 @@ const LOGS: &[Mutant] = &[
         "replay-starts-a-policy",
         &["LOG-RERUN-POLICY"],
         "A policy process is started.",
-        Around::StartsPolicy,
+        ReplayerFault::StartsPolicy,
     ),
-    carrier("replay-changes-the-log", &["LOG-RERUN-LOG"], "The log gets a line.", Around::ChangesLog),
+    carrier("replay-changes-the-log", &["LOG-RERUN-LOG"], "The log gets a line.", ReplayerFault::ChangesLog),
     carrier(
         "replay-takes-no-log",
         &["LOG-VERDICT-UNREAD"],
         "A log that is missing is accepted.",
-        Around::TakesNoLog,
+        ReplayerFault::TakesNoLog,
     ),
     carrier(
         "replay-stays-on",
         &["LOG-VERDICT-ENDS"],
         "The process ends 4 s behind its verdict.",
-        Around::StaysOn,
+        ReplayerFault::StaysOn,
     ),
     // This fault shows only after minutes of waiting. The other mutants are tested meanwhile.
     config(
@@ -184,7 +184,7 @@ const LOGS: &[Mutant] = &[
     ),
     decides!("replay-gives-input-as-object", "LOG-RERUN-REQUEST", "input_json is an object.", {
         fn request(&self, rerun: &Rerun) -> Vec<u8> {
-            given_as_object(&Right.request(rerun))
+            given_as_object(&CorrectDecisions.request(rerun))
         }
     }),
     decides!("replay-compares-short-floats", "LOG-EQUAL-INTEGERS", "Integers are compared as short floats.",
@@ -218,7 +218,7 @@ const LOGS: &[Mutant] = &[
         fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), LogFault> {
             match expected {
                 Expected::Start => Ok(()),
-                _ => Right.follows(expected, event, choices),
+                _ => CorrectDecisions.follows(expected, event, choices),
             }
         }
     }),
@@ -249,7 +249,7 @@ const LOGS: &[Mutant] = &[
     }),
     decides!("replay-takes-any-run", "LOG-HEADER-RUN", "Lines of another run count.", {
         fn header(&self, _: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), LogFault> {
-            Right.header(None, own, choices)
+            CorrectDecisions.header(None, own, choices)
         }
     }),
     decides!("replay-wants-dashes", "LOG-HEADER-FORM", "A run_id of 32 digits is refused.", {
@@ -257,7 +257,7 @@ const LOGS: &[Mutant] = &[
             if own.run_id.as_bytes().len() == 32 {
                 Err(LogFault::Header("no UUID"))
             } else {
-                Right.header(first, own, choices)
+                CorrectDecisions.header(first, own, choices)
             }
         }
     }),
@@ -315,14 +315,18 @@ const LOGS: &[Mutant] = &[
                     {
                         Ok(())
                     }
-                    _ => Right.step(place, event, step),
+                    _ => CorrectDecisions.step(place, event, step),
                 }
             }
         }
     ),
     decides!("replay-ends-at-any-step", "LOG-STEP-END", "run_finished may have any number.", {
         fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), LogFault> {
-            if matches!(event, Event::Finished { .. }) { Ok(()) } else { Right.step(place, event, step) }
+            if matches!(event, Event::Finished { .. }) {
+                Ok(())
+            } else {
+                CorrectDecisions.step(place, event, step)
+            }
         }
     }),
     decides!("replay-knows-six-events", "LOG-ORDER-OTHER", "An event that is not named is refused.", {
@@ -330,7 +334,7 @@ const LOGS: &[Mutant] = &[
             if *event == Event::Other {
                 Err(LogFault::Order("unknown"))
             } else {
-                Right.follows(expected, event, choices)
+                CorrectDecisions.follows(expected, event, choices)
             }
         }
     }),
@@ -338,9 +342,9 @@ const LOGS: &[Mutant] = &[
         fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), LogFault> {
             match expected {
                 Expected::Pick(Some(_)) if !matches!(event, Event::Patched { .. }) => {
-                    Right.follows(&Expected::Tool, event, choices)
+                    CorrectDecisions.follows(&Expected::Tool, event, choices)
                 }
-                _ => Right.follows(expected, event, choices),
+                _ => CorrectDecisions.follows(expected, event, choices),
             }
         }
     }),
@@ -348,18 +352,18 @@ const LOGS: &[Mutant] = &[
         fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), LogFault> {
             match (expected, event) {
                 (Expected::Tool | Expected::Pick(None), Event::Chosen(_) | Event::Finished { .. }) => Ok(()),
-                _ => Right.follows(expected, event, choices),
+                _ => CorrectDecisions.follows(expected, event, choices),
             }
         }
     }),
     decides!("replay-needs-no-end", "LOG-ORDER-END", "A log without run_finished is whole.", {
         fn end(&self, expected: &Expected) -> Result<(), LogFault> {
-            if *expected == Expected::Start { Right.end(expected) } else { Ok(()) }
+            if *expected == Expected::Start { CorrectDecisions.end(expected) } else { Ok(()) }
         }
     }),
     decides!("replay-takes-nothing-for-a-log", "LOG-ORDER-EMPTY", "An empty file is a log.", {
         fn end(&self, expected: &Expected) -> Result<(), LogFault> {
-            if *expected == Expected::Start { Ok(()) } else { Right.end(expected) }
+            if *expected == Expected::Start { Ok(()) } else { CorrectDecisions.end(expected) }
         }
     }),
     reads(
@@ -385,10 +389,10 @@ const LOGS: &[Mutant] = &[
         read: |line| filled(line, "tool_ok", "deterministic", Value::Bool(false))),
     decides!("replay-needs-no-digest", "LOG-EVENT-DIGEST", "A tool_ok without state_digest is believed.", {
         fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
-            Right.event(&filled(line, "tool_ok", "state_digest", "none".into()), reading)
+            CorrectDecisions.event(&filled(line, "tool_ok", "state_digest", "none".into()), reading)
         }
         fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
-            *logged == "none" || Right.same_digest(state, logged, last, choices)
+            *logged == "none" || CorrectDecisions.same_digest(state, logged, last, choices)
         }
     }),
     decides!("replay-needs-no-reason", "LOG-EVENT-END", "A run may end without a reason.",
@@ -412,9 +416,9 @@ const LOGS: &[Mutant] = &[
         "An output may be no JSON where it is not compared.",
         {
             fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
-                Right.event(line, reading).or_else(|_| {
+                CorrectDecisions.event(line, reading).or_else(|_| {
                     let output = Value::from("{}");
-                    Right
+                    CorrectDecisions
                         .event(&with(line, "tool_ok", |payload| put(payload, "output_json", output)), reading)
                 })
             }
@@ -460,7 +464,7 @@ const LOGS: &[Mutant] = &[
     }),
     decides!("replay-takes-null-for-removal", "LOG-INPUT-NULL", "null removes a key.", {
         fn merge(&self, inputs: &str, patch: &str, nesting_max: usize) -> Result<String, Error> {
-            let merged = Right.merge(inputs, patch, nesting_max)?;
+            let merged = CorrectDecisions.merge(inputs, patch, nesting_max)?;
             merged_by(|merged, _| without_nulls(merged), &merged, "{}", nesting_max)
         }
     }),
@@ -475,7 +479,7 @@ const LOGS: &[Mutant] = &[
     decides!("replay-applies-backwards", "LOG-PATCH-ORDER", "Items apply from the last to the first.", {
         fn apply(&self, state: &State, items: &[Item], choices: &Choices) -> Result<State, LogFault> {
             let items: Vec<Item> = items.iter().rev().cloned().collect();
-            Right.apply(state, &items, choices)
+            CorrectDecisions.apply(state, &items, choices)
         }
     }),
     decides!("replay-skips-bad-items", "LOG-PATCH-WHOLE", "An invalid item is passed over.", {
@@ -533,7 +537,7 @@ const LOGS: &[Mutant] = &[
     }),
     decides!("replay-looks-at-the-last-digest", "LOG-DIGEST-MIDDLE", "Only the last digest is looked at.", {
         fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
-            !last || Right.same_digest(state, logged, last, choices)
+            !last || CorrectDecisions.same_digest(state, logged, last, choices)
         }
     }),
     reads(
@@ -561,12 +565,16 @@ const LOGS: &[Mutant] = &[
     }),
     decides!("replay-takes-a-thousand-steps", "LOG-VERDICT-OK", "A log has at most 1,000 steps.", {
         fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), LogFault> {
-            if step < 1_000 { Right.step(place, event, step) } else { Err(LogFault::Order("too many steps")) }
+            if step < 1_000 {
+                CorrectDecisions.step(place, event, step)
+            } else {
+                Err(LogFault::Order("too many steps"))
+            }
         }
     }),
     decides!("replay-counts-in-32-bits", "LOG-STEP-NUMBER", "Steps count in their last 32 bits.", {
         fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), LogFault> {
-            Right.step(place, event, step & 0xffff_ffff)
+            CorrectDecisions.step(place, event, step & 0xffff_ffff)
         }
         fn same_steps(&self, selections: u64, steps: u64) -> bool {
             selections == steps & 0xffff_ffff
@@ -579,7 +587,7 @@ const LOGS: &[Mutant] = &[
     }),
     decides!("replay-reads-entities", "LOG-RERUN-INPUT", "`&amp;` in an input is `&`.", {
         fn request(&self, rerun: &Rerun) -> Vec<u8> {
-            String::from_utf8_lossy(&Right.request(rerun)).replace("&amp;", "&").into_bytes()
+            String::from_utf8_lossy(&CorrectDecisions.request(rerun)).replace("&amp;", "&").into_bytes()
         }
     }),
     decides!("replay-knows-one-status", "LOG-EVENT-STATUS", "A failure has the status TOOL_ERROR.",
@@ -596,7 +604,7 @@ const LOGS: &[Mutant] = &[
             fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
                 let is_ok = line.event.as_bytes().starts_with(b"tool_ok");
                 let event = if is_ok { "tool_ok".into() } else { line.event.clone() };
-                Right.event(&Line { event, ..line.clone() }, reading)
+                CorrectDecisions.event(&Line { event, ..line.clone() }, reading)
             }
         }
     ),
@@ -653,7 +661,7 @@ const LOGS: &[Mutant] = &[
     ),
     decides!("replay-leaves-the-last-digest", "LOG-DIGEST-LAST", "The last digest is not looked at.", {
         fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
-            last || Right.same_digest(state, logged, last, choices)
+            last || CorrectDecisions.same_digest(state, logged, last, choices)
         }
     }),
     decides!("replay-compares-half-digests", "LOG-DIGEST-MIDDLE", "Digests are compared by 16 digits.", {

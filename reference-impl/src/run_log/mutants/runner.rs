@@ -17,14 +17,14 @@ use crate::run_log::event::{Event, ToolOk};
 use crate::run_log::line::text_of;
 use crate::run_log::state::{Item, State, request};
 use crate::run_log::tool::{Outcome, Success, UNSAID};
-use crate::run_log::{Config, Ordinary, Run, Runner, RunnerParts, ToolEntry, Ways};
+use crate::run_log::{Config, Ordinary, Run, Runner, RunnerDecisions, RunnerParts, ToolEntry};
 
 /// A runner that breaks clauses.
-pub type Mutant = mutant::Mutant<Config, Box<dyn Ways>, Rewrite, Around>;
+pub type Mutant = mutant::Mutant<Config, Box<dyn RunnerDecisions>, Rewrite, RunnerFault>;
 
 /// Fault around a correct runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Around {
+pub enum RunnerFault {
     /// The log always ends with `run_finished`, which the next line replaces.
     ClosesLog,
 }
@@ -32,7 +32,7 @@ pub enum Around {
 impl Mutant {
     /// The mutant as a machine with this selector. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config, selector: Box<dyn Machine + Send>) -> Box<dyn Machine + Send> {
-        let right = |_: &Config| -> Box<dyn Ways> { Box::new(Ordinary) };
+        let right = |_: &Config| -> Box<dyn RunnerDecisions> { Box::new(Ordinary) };
         let build =
             |config, ways| -> mutant::Inner { Box::new(Runner::new(config, RunnerParts { selector, ways })) };
         self.build(config, right, build, |machine, rewrite| Box::new(Rewired::new(machine, rewrite)))
@@ -52,7 +52,7 @@ macro_rules! decides {
         parts($id, &[$clause], $fault, |_, ways| {
             #[derive(Debug)]
             struct Careless;
-            impl Ways for Careless { $($methods)* }
+            impl RunnerDecisions for Careless { $($methods)* }
             *ways = Box::new(Careless);
         })
     };
@@ -167,7 +167,7 @@ const RUNS: &[Mutant] = &[
         "run-closes-its-log-early",
         &["LOG-WRITE-ORDER"],
         "run_finished is the last line at any time.",
-        Around::ClosesLog,
+        RunnerFault::ClosesLog,
     ),
     decides!("run-replaces-what-stays", "LOG-WRITE-UNCHANGED",
     "A patch that changes nothing replaces slots.",

@@ -7,12 +7,12 @@ use crate::machine::{Action, ChildExit, Event, Machine, SpawnFailure};
 use crate::policy_driver::guard::{FileKind, Files};
 use crate::policy_driver::settings::Settings;
 use crate::policy_driver::{Parts, Selector, SelectorChoices, SelectorConfig};
-use crate::run_log::{Config, Replayer, Right, Rules, Runner, RunnerParts};
+use crate::run_log::{Config, CorrectDecisions, Replayer, Rules, Runner, RunnerParts};
 use crate::toolhost::{self, Mode};
 
 /// Observations of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct MachineOutput {
     /// Standard output.
     pub stdout: String,
     /// Appended lines.
@@ -49,7 +49,7 @@ impl Child {
 }
 
 #[derive(Debug)]
-enum Told {
+enum MachineInput {
     Stdout(Vec<u8>),
     Eof,
     Exit(ChildExit),
@@ -68,18 +68,22 @@ pub struct World<'w> {
 
 impl World<'_> {
     /// Runs a machine until it ends or nothing more can happen.
-    pub fn play(&self, machine: &mut dyn Machine) -> Seen {
-        let mut seen = Seen::default();
+    pub fn play(&self, machine: &mut dyn Machine) -> MachineOutput {
+        let mut seen = MachineOutput::default();
         let (mut input, mut eof, mut wake) = (self.input, false, None::<u64>);
-        let mut told: VecDeque<Told> = VecDeque::new();
+        let mut told: VecDeque<MachineInput> = VecDeque::new();
         let mut actions = Vec::new();
         for _ in 0..1_000_000 {
             let event = if let Some(told) = told.pop_front() {
                 match &told {
-                    Told::Stdout(bytes) => machine.handle(Event::ChildStdout(bytes), seen.now, &mut actions),
-                    Told::Eof => machine.handle(Event::ChildStdoutEof, seen.now, &mut actions),
-                    Told::Exit(exit) => machine.handle(Event::ChildExit(*exit), seen.now, &mut actions),
-                    Told::Missing => {
+                    MachineInput::Stdout(bytes) => {
+                        machine.handle(Event::ChildStdout(bytes), seen.now, &mut actions)
+                    }
+                    MachineInput::Eof => machine.handle(Event::ChildStdoutEof, seen.now, &mut actions),
+                    MachineInput::Exit(exit) => {
+                        machine.handle(Event::ChildExit(*exit), seen.now, &mut actions)
+                    }
+                    MachineInput::Missing => {
                         let failure = SpawnFailure::NotFound("it is not there".to_owned());
                         machine.handle(Event::ChildSpawnFailed(failure), seen.now, &mut actions);
                     }
@@ -140,16 +144,16 @@ impl World<'_> {
     }
 }
 
-fn start(child: Child, told: &mut VecDeque<Told>) {
+fn start(child: Child, told: &mut VecDeque<MachineInput>) {
     match child {
         Child::Ends(stdout, exit) => {
             if !stdout.is_empty() {
-                told.push_back(Told::Stdout(stdout));
+                told.push_back(MachineInput::Stdout(stdout));
             }
-            told.extend([Told::Eof, Told::Exit(exit)]);
+            told.extend([MachineInput::Eof, MachineInput::Exit(exit)]);
         }
         Child::Hangs => {}
-        Child::Missing => told.push_back(Told::Missing),
+        Child::Missing => told.push_back(MachineInput::Missing),
     }
 }
 
@@ -241,28 +245,32 @@ pub fn config(choices: &[(&str, &str)]) -> Config {
 }
 
 /// Runs the runner that `build` creates.
-pub fn run_by(build: impl FnOnce() -> Box<dyn Machine + Send>, request: &str, blocks: &[&str]) -> Seen {
+pub fn run_by(
+    build: impl FnOnce() -> Box<dyn Machine + Send>,
+    request: &str,
+    blocks: &[&str],
+) -> MachineOutput {
     World { input: request.as_bytes(), chunk: 7, blocks }.play(&mut *build())
 }
 
 /// Runs the correct runner.
-pub fn run(choices: &[(&str, &str)], request: &str, blocks: &[&str]) -> Seen {
+pub fn run(choices: &[(&str, &str)], request: &str, blocks: &[&str]) -> MachineOutput {
     run_by(|| Box::new(Runner::new(config(choices), RunnerParts::new(selector(true)))), request, blocks)
 }
 
 /// Runs the replayer that `build` creates.
-pub fn replay_by(build: impl FnOnce() -> Box<dyn Machine + Send>, log: &[u8], chunk: usize) -> Seen {
+pub fn replay_by(build: impl FnOnce() -> Box<dyn Machine + Send>, log: &[u8], chunk: usize) -> MachineOutput {
     World { input: log, chunk, blocks: &["<NOOP><END>"] }.play(&mut *build())
 }
 
 /// Runs a replayer with these rules.
-pub fn replay_with(rules: Box<dyn Rules>, choices: &[(&str, &str)], log: &str) -> Seen {
+pub fn replay_with(rules: Box<dyn Rules>, choices: &[(&str, &str)], log: &str) -> MachineOutput {
     replay_by(|| Box::new(Replayer::new(config(choices), rules)), log.as_bytes(), 1 << 16)
 }
 
 /// Runs the correct replayer.
-pub fn replay(choices: &[(&str, &str)], log: &str) -> Seen {
-    replay_with(Box::new(Right), choices, log)
+pub fn replay(choices: &[(&str, &str)], log: &str) -> MachineOutput {
+    replay_with(Box::new(CorrectDecisions), choices, log)
 }
 
 /// True if the correct replayer accepts a log. Asserts that verdict and status agree.

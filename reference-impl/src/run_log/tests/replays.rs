@@ -2,7 +2,7 @@
 
 use super::bench::{accepts, config, honest, replay, replay_by};
 use crate::machine::{Action, Event, Machine as _};
-use crate::run_log::{Replayer, Right};
+use crate::run_log::{CorrectDecisions, Replayer};
 
 /// Example log of the contract.
 pub(super) const EXAMPLE: &str = r#"{"run_id":"0123456789abcdef0123456789abcdef","event":"run_started","step":0,"payload":{"goal_id":"g","inputs":{"k":1}}}
@@ -42,7 +42,11 @@ fn accepts_the_log_of_the_contract() {
     assert!(replay(&[], EXAMPLE).spawns.is_empty());
     for size in [1, 3, 1000] {
         let crlf = EXAMPLE.replace('\n', "\r\n");
-        let seen = replay_by(|| Box::new(Replayer::new(config(&[]), Box::new(Right))), crlf.as_bytes(), size);
+        let seen = replay_by(
+            || Box::new(Replayer::new(config(&[]), Box::new(CorrectDecisions))),
+            crlf.as_bytes(),
+            size,
+        );
         assert_eq!(seen.status, Some(0));
     }
 }
@@ -239,7 +243,7 @@ fn lines_of_10_mb_and_64_levels_are_read() {
 
 #[test]
 fn memory_does_not_grow_with_the_steps() {
-    let mut replayer = Replayer::new(config(&[]), Box::new(Right));
+    let mut replayer = Replayer::new(config(&[]), Box::new(CorrectDecisions));
     let (mut actions, mut held) = (Vec::new(), 0);
     let mut tell = |text: &str| {
         replayer.handle(Event::Stdin(text.as_bytes()), 0, &mut actions);
@@ -266,7 +270,7 @@ fn memory_does_not_grow_with_the_steps() {
 
 #[test]
 fn asked_to_end_it_leaves_nothing() {
-    let mut replayer = Replayer::new(config(&[]), Box::new(Right));
+    let mut replayer = Replayer::new(config(&[]), Box::new(CorrectDecisions));
     let mut actions = Vec::new();
     replayer.handle(Event::Stdin(one_step("HANG", "tool_ok", OK).as_bytes()), 0, &mut actions);
     assert!(!replayer.wants_stdin());

@@ -6,9 +6,9 @@ use crate::machine::Action;
 use crate::mutant::{Seam, wrap};
 use crate::refusal::Refusal;
 use crate::run_queue::choices::Choices;
-use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
+use crate::run_queue::disk::{Fault, Kind, Op, OpResult, Place};
 use crate::run_queue::genesis::{NoWorkshop, Workshop, WorkshopError};
-use crate::run_queue::{Careful, Ways};
+use crate::run_queue::{Careful, Decisions};
 
 /// Replacement for a compilation.
 type Compile = fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), WorkshopError>;
@@ -78,7 +78,7 @@ impl Workshop for Settled {
 #[derive(Debug)]
 struct Trusting;
 
-impl Ways for Trusting {
+impl Decisions for Trusting {
     fn is_made(&self, _noted: Option<&str>, is: Option<&str>) -> bool {
         is.is_some()
     }
@@ -215,10 +215,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         |disk, op| match op {
             Op::Look(place) if is_in(&place, "runtime_genesis/src") => {
                 match disk.act(Op::Look(place.clone()))? {
-                    Out::Kind(Kind::Missing) if place.ends_with(b".c") => {
+                    OpResult::Kind(Kind::Missing) if place.ends_with(b".c") => {
                         disk.act(Op::Make(b"runtime_genesis/src".to_vec()))?;
                         disk.act(Op::Write(place, b"int main(void) { return 0; }\n".to_vec()))?;
-                        Ok(Out::Kind(Kind::File))
+                        Ok(OpResult::Kind(Kind::File))
                     }
                     out => Ok(out),
                 }

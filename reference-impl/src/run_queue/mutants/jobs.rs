@@ -10,8 +10,8 @@ use crate::mutant::{Seam, carrier, config};
 use crate::refusal::Refusal;
 use crate::run_log::RunRequest;
 use crate::run_queue::choices::Choices;
-use crate::run_queue::disk::{Entry, Fault, Kind, Op, Out};
-use crate::run_queue::ways;
+use crate::run_queue::decisions;
+use crate::run_queue::disk::{Entry, Fault, Kind, Op, OpResult};
 use crate::run_queue::{Careful, Config, Treat};
 
 /// Job that replaces a malformed one.
@@ -26,8 +26,8 @@ pub(super) fn lenient(
     config: &Config,
     is_fine: impl Fn(&Value) -> bool,
 ) -> Result<RunRequest, Refusal> {
-    ways::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
-        Ok(value) if is_fine(&value) => ways::read(PLAIN, config),
+    decisions::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
+        Ok(value) if is_fine(&value) => decisions::read(PLAIN, config),
         _ => Err(why),
     })
 }
@@ -57,7 +57,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         |disk, op| match op {
             Op::Read { place, bytes_max, follows } => {
                 let bytes = disk.read(place, usize::MAX >> 1, follows)?;
-                if bytes.len() > bytes_max { Err(Fault::TooLarge) } else { Ok(Out::Bytes(bytes)) }
+                if bytes.len() > bytes_max { Err(Fault::TooLarge) } else { Ok(OpResult::Bytes(bytes)) }
             }
             op => disk.act(op),
         },
@@ -94,7 +94,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "Files with other names are removed from the inbox.",
         |disk, op| {
             let out = disk.act(op.clone());
-            if let (Op::List(place), Ok(Out::Entries(entries))) = (&op, &out)
+            if let (Op::List(place), Ok(OpResult::Entries(entries))) = (&op, &out)
                 && place == b"inbox"
             {
                 for entry in entries.iter().filter(|entry| entry.kind == Kind::File) {
@@ -132,13 +132,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         op => disk.act(op),
     }),
     reads!("job-not-json", "QUE-JOB-13", "What is not JSON is run.", |text, config| {
-        ways::read(text, config).or_else(|why| {
+        decisions::read(text, config).or_else(|why| {
             let is_json = Value::parse(text, 64, &Policy::default()).is_ok();
-            if is_json { Err(why) } else { ways::read(PLAIN, config) }
+            if is_json { Err(why) } else { decisions::read(PLAIN, config) }
         })
     }),
     reads!("job-lossy", "QUE-JOB-13", "Bytes that are not UTF-8 are replaced.", |text, config| {
-        ways::read(String::from_utf8_lossy(text).as_bytes(), config)
+        decisions::read(String::from_utf8_lossy(text).as_bytes(), config)
     }),
     reads!(
         "job-surrogates",
@@ -150,15 +150,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 let end = text.len().min(at + 3);
                 text[at..end].fill(b'?');
             }
-            ways::read(&text, config)
+            decisions::read(&text, config)
         }
     ),
     reads!("job-tail", "QUE-JOB-13", "What follows the object is not looked at.", |text, config| {
         let end = memchr::memrchr(b'}', text).map_or(0, |end| end + 1);
-        ways::read(text.get(..end).unwrap_or_default(), config)
+        decisions::read(text.get(..end).unwrap_or_default(), config)
     }),
     reads!("job-empty", "QUE-JOB-13", "An empty file is run.", |text, config| {
-        if text.is_empty() { ways::read(PLAIN, config) } else { ways::read(text, config) }
+        if text.is_empty() { decisions::read(PLAIN, config) } else { decisions::read(text, config) }
     }),
     reads!("job-no-object", "QUE-JOB-14", "What is not an object is run.", |text, config| {
         lenient(text, config, |value| value.as_object().is_none())
@@ -201,7 +201,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             let is_named = |name: &str| named.contains(&name);
             let members = value.as_object().unwrap_or_default();
             if members.iter().all(|(name, _)| name.as_str().is_some_and(is_named)) {
-                ways::read(text, config)
+                decisions::read(text, config)
             } else {
                 Err("it has other members".into())
             }
@@ -246,7 +246,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         |disk, op| {
             let is_inbox = op == Op::List(b"inbox".to_vec());
             let out = disk.act(op)?;
-            if is_inbox && matches!(&out, Out::Entries(all) if all.iter().any(|it| it.kind == Kind::Other)) {
+            if is_inbox
+                && matches!(&out, OpResult::Entries(all) if all.iter().any(|it| it.kind == Kind::Other))
+            {
                 disk.spin(SPIN);
             }
             Ok(out)
@@ -258,10 +260,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "A FIFO with the name of a job ends the worker.",
         Seam::Wire(Rewrite {
             rule: |disk, op| match disk.act(op)? {
-                Out::Entries(mut entries) => {
+                OpResult::Entries(mut entries) => {
                     let is_special = |entry: &&mut Entry| entry.kind == Kind::Other;
                     entries.iter_mut().filter(is_special).for_each(|entry| entry.kind = Kind::File);
-                    Ok(Out::Entries(entries))
+                    Ok(OpResult::Entries(entries))
                 }
                 out => Ok(out),
             },

@@ -5,7 +5,7 @@ use crate::machine::{Action, ChildExit, Event, Machine, Millis};
 use crate::mutant::{Inner, Seam, ShellFault, carrier, config, machine, shell, wrap};
 use crate::run_queue::Config;
 use crate::run_queue::choices::Sigterm;
-use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
+use crate::run_queue::disk::{Fault, Kind, Op, OpResult, Place};
 
 /// Exits the worker if it complains with `what`.
 pub(super) fn exits_at(actions: &mut Vec<Action>, what: &[u8]) {
@@ -36,7 +36,7 @@ macro_rules! runs_in {
             $fault,
             Seam::Wire(Rewrite {
                 rule: |disk, op| match placed(op, |place| aside(place, $folder)) {
-                    Op::Move(from, to) if from == to => Ok(Out::Done),
+                    Op::Move(from, to) if from == to => Ok(OpResult::Done),
                     Op::Move(from, to) if is_in(&to, $folder) => {
                         disk.act(Op::Make($folder.into()))?;
                         disk.act(Op::Move(from, to))
@@ -77,7 +77,7 @@ fn put_back(disk: &mut dyn super::Disk, folder: &str) -> Result<(), Fault> {
 
 /// Hides the folders of other workers.
 const NO_DEAD: Rule = |disk, op| match op {
-    Op::List(place) if place == b"processing" => Ok(Out::Entries(Vec::new())),
+    Op::List(place) if place == b"processing" => Ok(OpResult::Entries(Vec::new())),
     op => disk.act(op),
 };
 
@@ -228,7 +228,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         |config: &mut Config| config.retry_ms += 2_000,
     ),
     disk("work-no-reason", &["QUE-WORK-12"], "No reason is written.", |disk, op| match op {
-        Op::Write(place, _) if is_in(&place, "failed") => Ok(Out::Done),
+        Op::Write(place, _) if is_in(&place, "failed") => Ok(OpResult::Done),
         op => disk.act(op),
     }),
     disk("work-empty-reason", &["QUE-WORK-12"], "Reasons are empty.", |disk, op| match op {
@@ -238,7 +238,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     disk("work-one-reason", &["QUE-WORK-12"], "There is one reason for all.", |disk, op| match op {
         Op::Write(place, bytes) if is_in(&place, "failed") => {
             match disk.act(Op::Write(b"failed/reason.txt".to_vec(), bytes)) {
-                Err(Fault::Exists) => Ok(Out::Done),
+                Err(Fault::Exists) => Ok(OpResult::Done),
                 out => out,
             }
         }
@@ -270,7 +270,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     disk("work-held-up", &["QUE-WORK-14"], "Once a job failed no other is taken.", |disk, op| match op {
         Op::List(place) if place == b"inbox" && !disk.list(b"failed").unwrap_or_default().is_empty() => {
-            Ok(Out::Entries(Vec::new()))
+            Ok(OpResult::Entries(Vec::new()))
         }
         op => disk.act(op),
     }),
@@ -280,7 +280,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "While something is done nothing is taken.",
         |disk, op| match op {
             Op::List(place) if place == b"inbox" && !disk.list(b"done").unwrap_or_default().is_empty() => {
-                Ok(Out::Entries(Vec::new()))
+                Ok(OpResult::Entries(Vec::new()))
             }
             op => disk.act(op),
         },
@@ -313,7 +313,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["QUE-WORK-19"],
         "Folders that are missing are not made.",
         |disk, op| match op {
-            Op::Make(place) if !is_in(&place, "processing") => Ok(Out::Done),
+            Op::Make(place) if !is_in(&place, "processing") => Ok(OpResult::Done),
             op => disk.act(op),
         },
     ),
@@ -412,26 +412,26 @@ pub(super) const MUTANTS: &[Mutant] = &[
     disk("once-forgets", &["QUE-ONCE-04"], "What dead workers held is left.", NO_DEAD),
     disk("once-completes-unrun", &["QUE-ONCE-04"], "What dead workers held counts as done.", |disk, op| {
         let out = disk.act(op.clone());
-        if let (Op::List(place), Ok(Out::Entries(entries))) = (&op, &out)
+        if let (Op::List(place), Ok(OpResult::Entries(entries))) = (&op, &out)
             && is_in(place, "processing")
         {
             for entry in entries {
                 let from = [place, &b"/"[..], &entry.name].concat();
                 let _ = disk.act(Op::Move(from, [b"done/", &entry.name[..]].concat()));
             }
-            return Ok(Out::Entries(Vec::new()));
+            return Ok(OpResult::Entries(Vec::new()));
         }
         out
     }),
     disk("once-removes", &["QUE-ONCE-04"], "What dead workers held is removed.", |disk, op| {
         let out = disk.act(op.clone());
-        if let (Op::List(place), Ok(Out::Entries(entries))) = (&op, &out)
+        if let (Op::List(place), Ok(OpResult::Entries(entries))) = (&op, &out)
             && is_in(place, "processing")
         {
             for entry in entries {
                 let _ = disk.act(Op::Remove([place, &b"/"[..], &entry.name].concat()));
             }
-            return Ok(Out::Entries(Vec::new()));
+            return Ok(OpResult::Entries(Vec::new()));
         }
         out
     }),
@@ -441,14 +441,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "What dead workers held is put back over what has its name.",
         |disk, op| {
             let out = disk.act(op.clone());
-            if let (Op::List(place), Ok(Out::Entries(entries))) = (&op, &out)
+            if let (Op::List(place), Ok(OpResult::Entries(entries))) = (&op, &out)
                 && is_in(place, "processing")
             {
                 for entry in entries {
                     let from = [place, &b"/"[..], &entry.name].concat();
                     let _ = disk.act(Op::Replace(from, [b"inbox/", &entry.name[..]].concat()));
                 }
-                return Ok(Out::Entries(Vec::new()));
+                return Ok(OpResult::Entries(Vec::new()));
             }
             out
         },
@@ -456,16 +456,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
     disk("once-leaves-plain", &["QUE-ONCE-05"], "What lies in processing itself is left.", |disk, op| {
         let is_list = op == Op::List(b"processing".to_vec());
         match disk.act(op)? {
-            Out::Entries(mut entries) if is_list => {
+            OpResult::Entries(mut entries) if is_list => {
                 entries.retain(|entry| entry.kind == Kind::Folder);
-                Ok(Out::Entries(entries))
+                Ok(OpResult::Entries(entries))
             }
             out => Ok(out),
         }
     }),
     disk("live-steals", &["QUE-LIVE-02"], "What living workers hold is taken.", |disk, op| {
         let out = disk.act(op.clone());
-        if matches!((&op, &out), (Op::Hold(_), Err(Fault::Held))) { Ok(Out::Done) } else { out }
+        if matches!((&op, &out), (Op::Hold(_), Err(Fault::Held))) { Ok(OpResult::Done) } else { out }
     }),
     disk(
         "live-returns",
@@ -615,10 +615,10 @@ struct ListsOnce {
 }
 
 impl Disk for ListsOnce {
-    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault> {
         let lists = matches!(&op, Op::List(place) if place == b"inbox");
         if lists && std::mem::replace(&mut self.has_listed, true) {
-            return Ok(Out::Entries(Vec::new()));
+            return Ok(OpResult::Entries(Vec::new()));
         }
         self.inner.act(op)
     }

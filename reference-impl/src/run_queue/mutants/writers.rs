@@ -11,8 +11,8 @@ use crate::mutant::http::HttpFault;
 use crate::mutant::{Seam, ShellFault, carrier, config, machine, shell, wrap};
 use crate::refusal::Refusal;
 use crate::run_log::RunRequest;
-use crate::run_queue::disk::{Disk, Fault, Op, Out};
-use crate::run_queue::{Careful, Config, Parts, token_matches, ways};
+use crate::run_queue::disk::{Disk, Fault, Op, OpResult};
+use crate::run_queue::{Careful, Config, Parts, decisions, token_matches};
 
 /// Moves a temporary file to another place.
 fn first(place: Vec<u8>, other: fn(&str) -> String) -> Vec<u8> {
@@ -24,7 +24,7 @@ fn first(place: Vec<u8>, other: fn(&str) -> String) -> Vec<u8> {
 
 const WRITES_IN_PLACE: Rule =
     |disk, op| match placed(op, |place| first(place, |name| format!("inbox/{name}.json"))) {
-        Op::Move(from, to) if from == to => Ok(Out::Done),
+        Op::Move(from, to) if from == to => Ok(OpResult::Done),
         op => disk.act(op),
     };
 
@@ -95,14 +95,14 @@ pub(super) const BOTH: &[Mutant] = &[
     ),
     decides!("put-composes", &["QUE-HTTP-06", "QUE-ENQ-03"], "What is put is composed.", {
         fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
-            let text = String::from_utf8_lossy(&ways::stored(text, config)).into_owned();
+            let text = String::from_utf8_lossy(&decisions::stored(text, config)).into_owned();
             text.replace("e\u{301}", "\u{e9}").replace("u\u{308}", "\u{fc}").into_bytes()
         }
     }),
     decides!("put-cuts-fractions", &["QUE-HTTP-06", "QUE-ENQ-03"], "Fractions are put with 15 digits.", {
         fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
             let mut digits = None;
-            let mut out = ways::stored(text, config);
+            let mut out = decisions::stored(text, config);
             out.retain(|byte| {
                 digits = match (byte, digits) {
                     (b'.', _) => Some(0),
@@ -116,7 +116,7 @@ pub(super) const BOTH: &[Mutant] = &[
     }),
     decides!("put-drops-halves", &["QUE-HTTP-06", "QUE-ENQ-03"], "Half of a surrogate pair is left out.", {
         fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
-            String::from_utf8_lossy(&ways::stored(text, config)).replace("\\ud800", "").into_bytes()
+            String::from_utf8_lossy(&decisions::stored(text, config)).replace("\\ud800", "").into_bytes()
         }
     }),
     decides!("put-null-inputs", &["QUE-HTTP-07", "QUE-ENQ-08"], "A job whose inputs are null is put.", {
@@ -226,9 +226,9 @@ pub(super) const ENQUEUE: &[Mutant] = &[
     }),
     decides!("enq-not-json", &["QUE-ENQ-07"], "A string that is not JSON is put.", {
         fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
-            ways::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
+            decisions::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
                 Ok(_) => Err(why),
-                Err(_) => ways::read(PLAIN, config),
+                Err(_) => decisions::read(PLAIN, config),
             })
         }
     }),
@@ -243,7 +243,7 @@ pub(super) const ENQUEUE: &[Mutant] = &[
         }
     }),
     disk("enq-stores-nothing", &["QUE-ENQ-03"], "What is put has no name.", |disk, op| match op {
-        Op::Move(..) => Ok(Out::Done),
+        Op::Move(..) => Ok(OpResult::Done),
         op => disk.act(op),
     }),
     disk("enq-cuts", &["QUE-ENQ-04"], "The last byte of a job is not written.", |disk, op| match op {
@@ -347,12 +347,12 @@ impl Drop for Late {
 }
 
 impl Disk for Late {
-    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault> {
         if let Op::Move(..) = op {
             if let Some(earlier) = self.held.replace(op) {
                 self.inner.act(earlier)?;
             }
-            return Ok(Out::Done);
+            return Ok(OpResult::Done);
         }
         self.inner.act(op)
     }
@@ -425,7 +425,7 @@ pub(super) const HTTP: &[Mutant] = &[
     decides!("http-accepts-tail", &["QUE-HTTP-07"], "What follows the job is put as well.", {
         fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             let end = memchr::memrchr(b'}', text).map_or(0, |end| end + 1);
-            ways::read(text.get(..end).unwrap_or_default(), config)
+            decisions::read(text.get(..end).unwrap_or_default(), config)
         }
     }),
     fault(

@@ -304,13 +304,13 @@ fn what_is_no_job_is_told_from_what_is_one() {
         "{\"goal_id\":\"g\",\"inputs\":null}",
         "\u{FEFF}{\"goal_id\":\"g\"}",
     ] {
-        assert!(super::super::ways::read(text.as_bytes(), &config).is_err(), "{text}");
+        assert!(super::super::decisions::read(text.as_bytes(), &config).is_err(), "{text}");
     }
     for text in [
         "{\"goal_id\":\"g\"}",
         " {\"goal_id\":\"g\",\"inputs\":{\"a\":null},\"x\":[1.0]}\n",
         "{\"goal_id\":\"a|b\"}",
     ] {
-        assert!(super::super::ways::read(text.as_bytes(), &config).is_ok(), "{text}");
+        assert!(super::super::decisions::read(text.as_bytes(), &config).is_ok(), "{text}");
     }
 }

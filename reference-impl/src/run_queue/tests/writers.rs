@@ -124,7 +124,7 @@ fn the_adapter_answers_by_status() {
 struct Unsure(Box<dyn Disk>);
 
 impl Disk for Unsure {
-    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+    fn act(&mut self, op: Op) -> Result<OpResult, Fault> {
         match op {
             Op::Sync(_) => Err(Fault::Other("an error".to_owned())),
             op => self.0.act(op),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::civil::date;
 use peerproof_engine::data::clause::Level;
 use peerproof_engine::data::finding::Finding;
-use peerproof_engine::run::expectation::{self, Expectations, Why};
+use peerproof_engine::run::expectation::{self, Expectations, StaleReason};
 use peerproof_engine::run::verdict::{CheckResult, ClauseRef, Verdict};
 
 fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
@@ -36,7 +36,7 @@ fn entry(check: &str, verdict: &str, reason: &str) -> String {
 const IDS: [&str; 3] = ["t/serve/a", "t/serve/b", "t/run/c"];
 
 /// Applies `text` to `results`; returns their verdicts and the stale entries.
-fn apply(text: &str, results: &mut [CheckResult]) -> (Vec<&'static str>, Vec<Why>) {
+fn apply(text: &str, results: &mut [CheckResult]) -> (Vec<&'static str>, Vec<StaleReason>) {
     let expectations = Expectations::parse(text).unwrap();
     for result in results.iter_mut() {
         expectations.apply(result);
@@ -57,7 +57,7 @@ fn an_expected_failure_is_expected_and_nothing_is_stale() {
 #[test]
 fn an_unexpected_pass_is_stale() {
     let mut results = [check("t/serve/a", Verdict::Pass, &[])];
-    let stale = vec![Why::Passes("t/serve/a".to_owned())];
+    let stale = vec![StaleReason::Passes("t/serve/a".to_owned())];
     assert_eq!(apply(&entry("t/serve/a", "fail", "accepted"), &mut results), (vec!["pass"], stale));
 }
 
@@ -67,7 +67,7 @@ fn another_reason_or_verdict_stays_a_failure_and_is_stale() {
     for (verdict, reason) in [(Verdict::Fail, "hung"), (Verdict::Crash, "accepted")] {
         let word = verdict.word();
         let mut results = [check("t/serve/a", verdict, &[reason])];
-        let stale = vec![Why::FailsOtherwise("t/serve/a".to_owned(), format!("{word} ({reason})"))];
+        let stale = vec![StaleReason::FailsOtherwise("t/serve/a".to_owned(), format!("{word} ({reason})"))];
         assert_eq!(apply(&text, &mut results), (vec![word], stale));
     }
 }
@@ -87,14 +87,14 @@ fn every_reason_has_to_be_expected() {
 fn an_entry_for_no_check_is_stale_and_one_for_a_check_that_did_not_run_is_not() {
     let mut results = [check("t/serve/a", Verdict::NotRun("slow".to_owned()), &[])];
     let text = entry("t/serve/a", "fail", "x") + &entry("t/run/c", "fail", "x") + &entry("t/z", "fail", "x");
-    assert_eq!(apply(&text, &mut results), (vec!["not_run"], vec![Why::NoSuchCheck]));
+    assert_eq!(apply(&text, &mut results), (vec!["not_run"], vec![StaleReason::NoSuchCheck]));
 }
 
 #[test]
 fn an_expired_entry_is_stale_and_says_when() {
     let mut results = [check("t/serve/a", Verdict::Fail, &["accepted"])];
     let text = entry("t/serve/a", "fail", "accepted") + "expires = \"2026-05-31\"\n";
-    assert_eq!(apply(&text, &mut results), (vec!["expected"], vec![Why::Expired(date(2026, 5, 31))]));
+    assert_eq!(apply(&text, &mut results), (vec!["expected"], vec![StaleReason::Expired(date(2026, 5, 31))]));
 }
 
 #[test]
@@ -104,11 +104,14 @@ fn a_glob_covers_checks_of_one_folder_and_each_must_fail() {
         check("t/serve/b", Verdict::Pass, &[]),
         check("t/run/c", Verdict::Hang, &["hung"]),
     ];
-    let stale = vec![Why::Passes("t/serve/b".to_owned())];
+    let stale = vec![StaleReason::Passes("t/serve/b".to_owned())];
     let words = vec!["expected", "pass", "hang"];
     assert_eq!(apply(&entry("t/serve/*", "hang", "hung"), &mut results), (words, stale));
     let mut results = [check("t/run/c", Verdict::Hang, &["hung"])];
-    assert_eq!(apply(&entry("t/*", "hang", "hung"), &mut results), (vec!["hang"], vec![Why::NoSuchCheck]));
+    assert_eq!(
+        apply(&entry("t/*", "hang", "hung"), &mut results),
+        (vec!["hang"], vec![StaleReason::NoSuchCheck])
+    );
 }
 
 #[test]

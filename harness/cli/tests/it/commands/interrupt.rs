@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use peerproof_engine::data::clause::Side;
-use peerproof_engine::run::results::{ResultsFile, Run};
+use peerproof_engine::run::results::{ResultsFile, StoredRun};
 use peerproof_engine::run::verdict::CheckResult;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -209,7 +209,8 @@ fn parts_beside_one_that_is_cut_short_stand_in_the_results_in_the_order_of_the_t
         peerproof::table::all().iter().map(|boundary| boundary.name()).collect::<Vec<_>>()
     );
     let was_cut = |check: &CheckResult| check.verdict.is_untestable("interrupted");
-    let of_service = |run: &&Run| run.header.boundary == "python_tool" && run.header.side == Side::Provider;
+    let of_service =
+        |run: &&StoredRun| run.header.boundary == "python_tool" && run.header.side == Side::Provider;
     let service = runs.iter().find(of_service).unwrap();
     let cut = service.checks.iter().filter(|check| was_cut(check)).count();
     assert!(cut > 0 && cut < service.checks.len(), "{cut} of {}", service.checks.len());
@@ -233,8 +234,9 @@ fn peers_beside_one_that_was_cut_short_keep_what_they_came_to() {
     let file = folder.path().join("peerproof-out/results.ndjson");
     interrupt_at(harness, &file, "{\"type\":\"end\"");
     let runs = ResultsFile::load(&file).unwrap().whole().unwrap().runs;
-    let cut =
-        |run: &Run| run.checks.iter().filter(|check| check.verdict.is_untestable("interrupted")).count();
+    let cut = |run: &StoredRun| {
+        run.checks.iter().filter(|check| check.verdict.is_untestable("interrupted")).count()
+    };
     // They are in the file in the order of finishing; the canary may have finished or not.
     let cut = |peer| runs.iter().filter(|run| run.header.peer == peer).map(&cut).collect::<Vec<_>>();
     assert_eq!(cut("sh"), [0], "{runs:?}");

@@ -14,8 +14,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use peerproof_engine::data::payload::Payload;
-use peerproof_engine::data::plan::{ActorStep, Fixture, Manner, PathKind};
-use peerproof_engine::data::transcript::{Exit, Kind};
+use peerproof_engine::data::plan::{ActorStep, Fixture, ListenerSettings, PathKind};
+use peerproof_engine::data::transcript::{EventKind, Exit};
 use peerproof_engine::drive::fixture::actor::{ACTOR_ARGUMENT, Scenario};
 use peerproof_engine::drive::fixture::{Fixtures, spawn_guard};
 use rustix::process::{Pid, Signal, getsid, kill_process, kill_process_group};
@@ -74,7 +74,7 @@ fn roles(fixtures: &mut Fixtures) -> Vec<String> {
     alive
         .into_iter()
         .map(|kind| match kind {
-            Kind::ActorAlive { actor, label, role } => {
+            EventKind::ActorAlive { actor, label, role } => {
                 assert_eq!((actor.as_str(), label.as_str()), ("tool", "now"));
                 role
             }
@@ -88,7 +88,7 @@ fn received(fixtures: &mut Fixtures) -> Vec<Vec<u8>> {
     happened
         .into_iter()
         .filter_map(|kind| match kind {
-            Kind::ActorReceived { bytes, .. } => Some(bytes.0),
+            EventKind::ActorReceived { bytes, .. } => Some(bytes.0),
             _ => None,
         })
         .collect()
@@ -115,10 +115,10 @@ fn answers_a_request_while_its_input_stays_open() {
     drop(stdin);
     let happened = fixtures.observe().unwrap();
     let [
-        Kind::ActorStarted { actor, argv, pid },
-        Kind::ActorReceived { bytes, .. },
-        Kind::ActorWrote { bytes: wrote, whole: true, .. },
-        Kind::ActorEnded { exit: Exit::Code(3), .. },
+        EventKind::ActorStarted { actor, argv, pid },
+        EventKind::ActorReceived { bytes, .. },
+        EventKind::ActorWrote { bytes: wrote, whole: true, .. },
+        EventKind::ActorEnded { exit: Exit::Code(3), .. },
     ] = &happened[..]
     else {
         panic!("{happened:?}");
@@ -365,7 +365,8 @@ fn fixtures_lie_in_folders_and_links_lead_where_they_are_told() {
     assert_eq!((mode("p/program"), mode("p/data")), (0o755, 0o600));
     assert_eq!(mode("bin/near"), 0o600);
     assert_eq!(fs::read_link(&vars["bin/dangling.path"]).unwrap(), Path::new("nothing/here"));
-    let started = |kind: &Kind| matches!(kind, Kind::ActorStarted { actor, .. } if actor == "p/q/tool");
+    let started =
+        |kind: &EventKind| matches!(kind, EventKind::ActorStarted { actor, .. } if actor == "p/q/tool");
     assert!(fixtures.observe().unwrap().iter().any(started));
 }
 
@@ -406,7 +407,7 @@ fn the_file_of_the_last_start_is_seen_while_it_stays() {
     }
     let there = |path: &Path| {
         let path = path.to_str().unwrap().to_owned();
-        vec![Kind::ActorFileStays { actor: "tool".to_owned(), label: "end".to_owned(), path }]
+        vec![EventKind::ActorFileStays { actor: "tool".to_owned(), label: "end".to_owned(), path }]
     };
     assert_eq!(stays(&["-x", first.to_str().unwrap()], &first), there(&first));
     assert_eq!(stays(&["second"], &second), there(&second), "relative to where it ran");
@@ -422,7 +423,7 @@ fn events_of_listeners_and_actors_come_in_order() {
         status: if location.is_some() { 302 } else { 200 },
         location: location.map(str::to_owned),
         body: Payload::text("at ").var("z.address"),
-        manner: Manner::default(),
+        manner: ListenerSettings::default(),
     };
     let tool = Fixture::Actor {
         name: "tool".to_owned(),
@@ -451,8 +452,8 @@ fn events_of_listeners_and_actors_come_in_order() {
         .unwrap()
         .into_iter()
         .filter_map(|kind| match kind {
-            Kind::ListenerHit { listener, head, .. } => Some(format!("{listener} {}", head.0.len())),
-            Kind::ActorStarted { actor, .. } => Some(actor),
+            EventKind::ListenerHit { listener, head, .. } => Some(format!("{listener} {}", head.0.len())),
+            EventKind::ActorStarted { actor, .. } => Some(actor),
             _ => None,
         })
         .collect();

@@ -12,7 +12,7 @@ use peerproof_engine::data::plan::{Act, Plan};
 use peerproof_engine::data::rng::Rng;
 use peerproof_engine::drive::lab::Lab;
 use peerproof_engine::drive::peer::{Origin, Peer};
-use peerproof_engine::run::fuzz::{self, Corpus, Settings, Summary};
+use peerproof_engine::run::fuzz::{self, Corpus, FuzzSettings, FuzzSummary};
 use peerproof_engine::run::shrink::shrink;
 
 use crate::start::actor_exe;
@@ -24,12 +24,12 @@ fn toolhost() -> &'static dyn Boundary {
 const CONVERSATIONS: u64 = 12;
 
 /// Fuzzes the reference, or a mutant of it, for twelve conversations, and passes the summary to `look`.
-fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T {
+fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, FuzzSummary) -> T) -> T {
     fuzz_from(&Corpus::default(), mutant, look)
 }
 
 /// Fuzzes starting from the findings of earlier runs.
-fn fuzz_from<T>(corpus: &Corpus, mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T {
+fn fuzz_from<T>(corpus: &Corpus, mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, FuzzSummary) -> T) -> T {
     let boundary = toolhost();
     let extra: Vec<String> = mutant.iter().flat_map(|id| ["--mutant".to_owned(), (*id).to_owned()]).collect();
     let reference = table::played(boundary).references().remove(0);
@@ -39,7 +39,7 @@ fn fuzz_from<T>(corpus: &Corpus, mutant: Option<&str>, look: impl FnOnce(&Lab<'_
         boundary,
         commands: commands.collect(),
         env: Vec::new(),
-        facts: boundary.usual_facts(Side::Provider),
+        facts: boundary.full_facts(Side::Provider),
         features_given: true,
         origin: Origin::InProcess(Arc::new(move |args, env| {
             table::played(boundary).reference_machine(&[args, &extra].concat(), env)
@@ -54,7 +54,7 @@ fn fuzz_from<T>(corpus: &Corpus, mutant: Option<&str>, look: impl FnOnce(&Lab<'_
         scratch: scratch.path(),
         timeout_scale: 1.0,
     };
-    let settings = Settings {
+    let settings = FuzzSettings {
         time: Duration::from_secs(600),
         conversations_max: Some(CONVERSATIONS),
         rng_seed: 1,
@@ -67,7 +67,7 @@ fn fuzz_from<T>(corpus: &Corpus, mutant: Option<&str>, look: impl FnOnce(&Lab<'_
 }
 
 fn generated(n: u64) -> Plan {
-    let facts = toolhost().usual_facts(Side::Provider);
+    let facts = toolhost().full_facts(Side::Provider);
     toolhost().generate(&facts, &mut Rng::new(n))
 }
 
@@ -92,7 +92,7 @@ fn the_reference_is_clean() {
 /// Findings of conversations with another side say nothing about this peer, and are not repeated.
 #[test]
 fn conversations_with_other_peers_are_left_out() {
-    let keys = |summary: &Summary| {
+    let keys = |summary: &FuzzSummary| {
         let found = summary.found.iter().map(|found| &found.failure.finding);
         found.map(|finding| format!("{}--{}", finding.clause.0, finding.reason)).collect::<Vec<_>>()
     };

@@ -15,7 +15,7 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::transcript::{Awaited, Bytes, Event, Kind, Transcript};
+use peerproof_engine::data::transcript::{Awaited, Bytes, Event, EventKind, Transcript};
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::lab::Lab;
 use peerproof_engine::drive::machine::{self, Action, Machine, Millis};
@@ -36,7 +36,7 @@ fn reference(choices: &[(&str, &str)]) -> Peer {
         boundary: json_rpc(),
         commands: BTreeMap::from([("command".to_owned(), vec!["--stdio".to_owned()])]),
         env: Vec::new(),
-        facts: json_rpc().usual_facts(Side::Provider),
+        facts: json_rpc().full_facts(Side::Provider),
         features_given: true,
         origin: Origin::InProcess(Arc::new(move |args, env| {
             table::played(json_rpc()).reference_machine(&[args, &options].concat(), env)
@@ -141,11 +141,11 @@ proptest! {
 }
 
 /// Findings if `line`, sent over HTTP to a server that lives on, is followed by these events.
-fn over_http(line: &str, kinds: Vec<Kind>) -> Vec<Finding> {
-    let facts = Arc::new(json_rpc().usual_facts(Side::Provider));
+fn over_http(line: &str, kinds: Vec<EventKind>) -> Vec<Finding> {
+    let facts = Arc::new(json_rpc().full_facts(Side::Provider));
     let plan = Talk::plain(&facts).over("http").send(line).finish();
     let Act::Send { payload, .. } = plan.steps[0].act.clone() else { panic!("{plan:?}") };
-    let kinds = [vec![Kind::Sent { step: 0, payload }], kinds].concat();
+    let kinds = [vec![EventKind::Sent { step: 0, payload }], kinds].concat();
     let transcript = Transcript {
         boundary: "json_rpc".to_owned(),
         check: "by-hand".to_owned(),
@@ -157,9 +157,9 @@ fn over_http(line: &str, kinds: Vec<Kind>) -> Vec<Finding> {
     json_rpc().judge(&transcript).findings
 }
 
-fn replied(body: &str) -> Vec<Kind> {
+fn replied(body: &str) -> Vec<EventKind> {
     let bytes = format!("{body}\n").into_bytes();
-    let reply = Kind::HttpReply {
+    let reply = EventKind::HttpReply {
         step: 0,
         of_step: 0,
         connection: 0,
@@ -172,7 +172,7 @@ fn replied(body: &str) -> Vec<Kind> {
         keeps_open: true,
         took_us: 1,
     };
-    vec![reply, Kind::Received { bytes: Bytes(bytes) }]
+    vec![reply, EventKind::Received { bytes: Bytes(bytes) }]
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn what_answers_a_batch_over_http_belongs_to_the_batch() {
 #[test]
 fn what_came_of_a_reply_over_http_is_told() {
     let came = "status 200 and 5 bytes of a body of which Content-Length says 9, and no more";
-    let failed = Kind::HttpFailed {
+    let failed = EventKind::HttpFailed {
         step: 0,
         of_step: 0,
         connection: 0,
@@ -203,7 +203,7 @@ fn what_came_of_a_reply_over_http_is_told() {
         wholly_sent: true,
         will_retry: false,
     };
-    let late = Kind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000 };
+    let late = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000 };
     let found = over_http(r#"{"jsonrpc":"2.0","method":"m","id":1}"#, vec![late, failed]);
     assert_eq!(found[0].got, format!("{came} within 4.0 s"));
 }
@@ -224,9 +224,9 @@ fn a_server_that_dies_of_bytes_breaks_the_clause_about_going_on() {
 struct DiesOfBytes(Box<dyn Machine>);
 
 impl Machine for DiesOfBytes {
-    fn handle(&mut self, event: machine::Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: machine::MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         match event {
-            machine::Event::Stdin(bytes) if std::str::from_utf8(bytes).is_err() => {
+            machine::MachineEvent::Stdin(bytes) if std::str::from_utf8(bytes).is_err() => {
                 actions.push(Action::Abort);
             }
             event => self.0.handle(event, now, actions),

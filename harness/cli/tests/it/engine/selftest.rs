@@ -11,9 +11,9 @@ use peerproof_engine::data::check::Check;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::peer::{Origin, Peer};
-use peerproof_engine::drive::played::Mutant;
+use peerproof_engine::drive::reference_peers::Mutant;
 use peerproof_engine::run::runner::{self, Options, Surroundings};
-use peerproof_engine::run::selftest::golden::Record;
+use peerproof_engine::run::selftest::golden::GoldenRecord;
 use peerproof_engine::run::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
 use peerproof_engine::run::verdict::Verdict;
 
@@ -73,7 +73,7 @@ fn a_sample_without_a_mutant_is_refused_by_one_sentence() {
 }
 
 /// Proof of one mutant inside this process, without correct peers.
-fn proof_of(mutant: &Mutant, kept: Option<&Record>) -> Proof {
+fn proof_of(mutant: &Mutant, kept: Option<&GoldenRecord>) -> Proof {
     let options = Options::default();
     with_surroundings(|around| {
         let workshop = Workshop {
@@ -102,7 +102,7 @@ fn checks_that_noticed_a_mutant_before_are_enough_while_they_say_the_same() {
 
     // The record has another reason, so the check is no longer relied on.
     let before = whole.record.to_string().replace(&format!(" {clause} "), &format!(" {clause} other_"));
-    let changed = proof_of(&mutant, Some(&Record::read(&before)));
+    let changed = proof_of(&mutant, Some(&GoldenRecord::read(&before)));
     assert!(!changed.holds() && !changed.rows[0].is_known);
     assert_eq!(changed.rows[0].killers, row.killers);
     assert_eq!(changed.changes.len(), row.killers[clause].len(), "{:?}", changed.changes);
@@ -117,7 +117,7 @@ fn where_a_known_check_no_longer_notices_a_mutant_the_others_do_and_the_change_i
     let mut checks = toolhost().checks().iter().filter(is_of_it);
     let passes = checks.find(|check| !row.killers[clause].contains(&check.id)).unwrap();
     let before = format!("= mutant {}\n{} fail {clause} x\n", mutant.id, passes.id);
-    let proof = proof_of(&mutant, Some(&Record::read(&before)));
+    let proof = proof_of(&mutant, Some(&GoldenRecord::read(&before)));
     assert_eq!(proof.summary.survivors, Vec::<String>::new());
     assert_eq!(proof.rows[0].killers, row.killers);
     let changes: Vec<String> = proof.changes.iter().map(ToString::to_string).collect();
@@ -138,7 +138,7 @@ fn the_golden_record_tells_of_every_mutant() {
         listed.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let mut blind = BTreeSet::new();
     for boundary in table::all() {
-        let record = Record::read(&read(&format!("{}.txt", boundary.name())));
+        let record = GoldenRecord::read(&read(&format!("{}.txt", boundary.name())));
         let of_it = record.blind(&mutants_of(table::played(boundary), None));
         blind.extend(of_it.into_iter().map(|line| format!("{} {line}", boundary.name())));
     }
@@ -159,7 +159,7 @@ fn process_peer(mutant: &Mutant) -> Peer {
         boundary: toolhost(),
         commands: reference.commands.iter().map(|(name, args)| ((*name).to_owned(), command(args))).collect(),
         env: Vec::new(),
-        facts: toolhost().usual_facts(mutant.side),
+        facts: toolhost().full_facts(mutant.side),
         features_given: true,
         origin: Origin::Process {
             base_env: vec![("PATH".to_owned(), path)],
@@ -178,7 +178,7 @@ fn a_check_that_panics_is_a_harness_error_and_the_others_go_on() {
         boundary: toolhost(),
         commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
         env: Vec::new(),
-        facts: toolhost().usual_facts(Side::Provider),
+        facts: toolhost().full_facts(Side::Provider),
         features_given: true,
         origin: Origin::InProcess(Arc::new(|args, env| {
             table::played(toolhost()).reference_machine(args, env)

@@ -20,7 +20,7 @@ use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::lab::Lab;
 use peerproof_engine::drive::peer::{Origin, Peer};
 use peerproof_engine::run::reproducer::{self, Explain, explain_failures};
-use peerproof_engine::run::runner::{self, Failure, Options, Outcome, Surroundings};
+use peerproof_engine::run::runner::{self, CheckOutcome, Failure, Options, Surroundings};
 use peerproof_engine::run::shrink::{Shrunk, shrink};
 use peerproof_toolhost::expect::Expect;
 use peerproof_toolhost::talk::{Request, Talk};
@@ -32,7 +32,7 @@ fn toolhost() -> &'static dyn Boundary {
 }
 
 fn facts() -> Facts {
-    toolhost().usual_facts(Side::Provider)
+    toolhost().full_facts(Side::Provider)
 }
 
 /// Reference in this process, or a mutant of it.
@@ -184,7 +184,7 @@ fn what_a_finding_needs_from_before_stays() {
 }
 
 /// Runs the checks whose id satisfies `wanted`.
-fn run(room: &Room, peer: &Peer, options: &Options, wanted: impl Fn(&str) -> bool) -> Vec<Outcome> {
+fn run(room: &Room, peer: &Peer, options: &Options, wanted: impl Fn(&str) -> bool) -> Vec<CheckOutcome> {
     let interrupted = Arc::<AtomicBool>::default();
     let around =
         Surroundings { actor_exe: &room.actor_exe, scratch: room.scratch.path(), interrupted: &interrupted };
@@ -262,10 +262,10 @@ fn death(lab: &Lab<'_>) -> Failure {
     failure(lab, &talk.finish().plan(), "crashed")
 }
 
-fn outcome(failure: Failure) -> Outcome {
+fn outcome(failure: Failure) -> CheckOutcome {
     use peerproof_engine::data::clause::Level;
     use peerproof_engine::run::verdict::{CheckResult, ClauseRef, Verdict};
-    Outcome {
+    CheckOutcome {
         result: CheckResult {
             id: failure.check.clone(),
             title: "A line that is no JSON is refused.".to_owned(),
@@ -288,7 +288,7 @@ fn outcome(failure: Failure) -> Outcome {
     }
 }
 
-fn explained(room: &Room, peer: &Peer, outcome: &mut Outcome, out: &Path, peer_args: &[String]) {
+fn explained(room: &Room, peer: &Peer, outcome: &mut CheckOutcome, out: &Path, peer_args: &[String]) {
     let lab = room.lab(peer);
     let interrupted = Arc::<AtomicBool>::default();
     let with = Explain {

@@ -11,10 +11,10 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::drive::machine::{Action, Event, Machine, Millis};
+use peerproof_engine::drive::machine::{Action, Machine, MachineEvent, Millis};
 use peerproof_engine::drive::peer::{MakeMachine, Origin, Peer};
-use peerproof_engine::drive::played::Reference;
 use peerproof_engine::drive::presentation::{self, Harmless};
+use peerproof_engine::drive::reference_peers::Reference;
 use peerproof_engine::run::results;
 use peerproof_engine::run::runner::{self, Options, Surroundings};
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
@@ -198,7 +198,7 @@ fn what_fails_alone_is_masked_beside_the_check_that_tells_why() {
 struct Silent(Box<dyn Machine>);
 
 impl Machine for Silent {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         let before = actions.len();
         self.0.handle(event, now, actions);
         let mut at = 0;
@@ -246,7 +246,7 @@ fn a_watching_check_is_red_for_its_own_clause_only() {
 struct Recoded(Box<dyn Machine>, &'static str);
 
 impl Machine for Recoded {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         self.0.handle(event, now, actions);
         for action in actions {
             let Action::Stdout(bytes) = action else { continue };
@@ -282,7 +282,7 @@ fn a_method_that_refuses_to_make_so_much_is_not_blamed() {
 struct EndsWith(Box<dyn Machine>, i32);
 
 impl Machine for EndsWith {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         self.0.handle(event, now, actions);
         actions.iter_mut().for_each(|action| {
             if let Action::Exit(status) = action {
@@ -328,7 +328,7 @@ fn a_wrong_exit_status_is_told_once_and_hides_nothing() {
 }
 
 /// JSON-RPC server with its own answer to lines that the specification leaves open.
-struct Beyond {
+struct OpenServer {
     inner: Box<dyn Machine>,
     /// True for an open line.
     is_open: fn(&[u8]) -> bool,
@@ -345,16 +345,16 @@ fn is_no_utf8(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_err()
 }
 
-impl Machine for Beyond {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        let Event::Stdin(bytes) = event else { return self.inner.handle(event, now, actions) };
+impl Machine for OpenServer {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let MachineEvent::Stdin(bytes) = event else { return self.inner.handle(event, now, actions) };
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = String::from_utf8_lossy(line);
             let id = ["1", "\"n\"", "\"u\""].into_iter().find(|id| text.contains(&format!("\"id\":{id}}}")));
             // An invalid call and a parse error have no id.
             let id = id.filter(|_| !self.answer.contains("-32700"));
             match self.answer {
-                _ if !(self.is_open)(line) => self.inner.handle(Event::Stdin(line), now, actions),
+                _ if !(self.is_open)(line) => self.inner.handle(MachineEvent::Stdin(line), now, actions),
                 "dies" => return actions.push(Action::Abort),
                 "is silent" => {}
                 answer if id.is_some() || answer.contains("error") => {
@@ -365,7 +365,7 @@ impl Machine for Beyond {
                     let ends = (format!("{{\"jsonrpc\":\"2.0\",{head}"), format!("{tail},\"id\":{id}}}\n"));
                     actions.push(Action::Stdout([ends.0.as_bytes(), &own, ends.1.as_bytes()].concat()));
                 }
-                _ => self.inner.handle(Event::Stdin(line), now, actions),
+                _ => self.inner.handle(MachineEvent::Stdin(line), now, actions),
             }
         }
     }
@@ -400,7 +400,7 @@ fn what_no_reader_agrees_on_ends_no_server_and_makes_none_print_what_is_no_json(
         peer.facts.requirements = "spec".to_owned();
         peer.origin = Origin::InProcess(Arc::new(move |args, env| {
             let inner = table::played(boundary).reference_machine(args, env)?;
-            Some(Box::new(Beyond { inner, is_open, answer }))
+            Some(Box::new(OpenServer { inner, is_open, answer }))
         }));
         let found = run(&peer, &[check(ID)]).remove(ID).unwrap();
         let clauses: Vec<&str> = found.findings.iter().map(|it| it.clause.0.as_ref()).collect();
@@ -413,9 +413,9 @@ fn what_no_reader_agrees_on_ends_no_server_and_makes_none_print_what_is_no_json(
 struct Fragile(Box<dyn Machine>);
 
 impl Machine for Fragile {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         match event {
-            Event::Stdin(bytes) if bytes.contains(&b'\r') => actions.push(Action::Abort),
+            MachineEvent::Stdin(bytes) if bytes.contains(&b'\r') => actions.push(Action::Abort),
             event => self.0.handle(event, now, actions),
         }
     }
@@ -439,13 +439,13 @@ fn whoever_dies_of_what_a_should_asks_for_breaks_what_binds() {
 struct Refuses(Box<dyn Machine>, &'static str);
 
 impl Machine for Refuses {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        let Event::Stdin(bytes) = event else { return self.0.handle(event, now, actions) };
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let MachineEvent::Stdin(bytes) = event else { return self.0.handle(event, now, actions) };
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let refused = String::from_utf8_lossy(line).contains(self.1);
             let line =
                 if refused { b"{\"aid\":\"AID.NO.SUCH.TOOL.v1\",\"input_json\":\"{}\"}\n" } else { line };
-            self.0.handle(Event::Stdin(line), now, actions);
+            self.0.handle(MachineEvent::Stdin(line), now, actions);
         }
     }
 }
@@ -506,18 +506,18 @@ struct TakesNo {
 }
 
 impl Machine for TakesNo {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        let Event::Stdin(bytes) = event else { return self.inner.handle(event, now, actions) };
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let MachineEvent::Stdin(bytes) = event else { return self.inner.handle(event, now, actions) };
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = String::from_utf8_lossy(line).replace(self.word, "\"auth\":{\"x\":1},\"x\"");
-            self.inner.handle(Event::Stdin(text.as_bytes()), now, actions);
+            self.inner.handle(MachineEvent::Stdin(text.as_bytes()), now, actions);
         }
     }
 }
 
 /// Fate of a line that a faulty peer cannot take.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Fate {
+enum RefusedLine {
     /// The process ends.
     Dies,
     /// Nothing more is read, not even the end of the input.
@@ -529,7 +529,7 @@ enum Fate {
 /// Correct toolhost, except at lines that ask for a fault.
 struct Faulty {
     right: Box<dyn Machine>,
-    fate: Fate,
+    fate: RefusedLine,
     /// Set if several lines in one read trigger the fault.
     of_bursts: bool,
     /// Text that must have been read before a line with `POISON` triggers the fault.
@@ -539,31 +539,31 @@ struct Faulty {
 }
 
 impl Machine for Faulty {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         if self.hangs {
             return;
         }
-        let Event::Stdin(bytes) = event else { return self.right.handle(event, now, actions) };
+        let MachineEvent::Stdin(bytes) = event else { return self.right.handle(event, now, actions) };
         let text = String::from_utf8_lossy(bytes);
         let is_burst = self.of_bursts && text.lines().count() > 1;
         for line in text.split_inclusive('\n') {
             self.primed |= line.contains(self.after);
             let is_bad = is_burst || !self.of_bursts && self.primed && line.contains("POISON");
             match self.fate {
-                _ if !is_bad => self.right.handle(Event::Stdin(line.as_bytes()), now, actions),
-                Fate::Dies => return actions.push(Action::Exit(3)),
-                Fate::Hangs => {
+                _ if !is_bad => self.right.handle(MachineEvent::Stdin(line.as_bytes()), now, actions),
+                RefusedLine::Dies => return actions.push(Action::Exit(3)),
+                RefusedLine::Hangs => {
                     self.hangs = true;
                     return;
                 }
-                Fate::Loses => {}
+                RefusedLine::Loses => {}
             }
         }
     }
 }
 
 /// Result of a check that sends five requests in one write to a peer with this fault.
-fn burst(fate: Fate, of_bursts: bool, after: &'static str) -> CheckResult {
+fn burst(fate: RefusedLine, of_bursts: bool, after: &'static str) -> CheckResult {
     let boundary = table::find("toolhost").unwrap();
     let mut peer = toolhost(&[]);
     peer.origin = Origin::InProcess(Arc::new(move |args, env| {
@@ -582,8 +582,11 @@ fn burst(fate: Fate, of_bursts: bool, after: &'static str) -> CheckResult {
     run(&peer, &[&check]).remove(&check.id).unwrap()
 }
 
-const FATES: [(Fate, Verdict); 3] =
-    [(Fate::Dies, Verdict::Crash), (Fate::Hangs, Verdict::Hang), (Fate::Loses, Verdict::Fail)];
+const FATES: [(RefusedLine, Verdict); 3] = [
+    (RefusedLine::Dies, Verdict::Crash),
+    (RefusedLine::Hangs, Verdict::Hang),
+    (RefusedLine::Loses, Verdict::Fail),
+];
 
 #[test]
 fn a_message_that_a_peer_cannot_take_is_named_and_not_the_first_of_its_burst() {
@@ -616,7 +619,14 @@ fn the_search_in_a_burst_is_bounded_and_keeps_what_was_set_up() {
         counted.fetch_add(1, Ordering::Relaxed);
         let right = table::played(boundary).reference_machine(args, env)?;
         let (of_bursts, after) = (false, "SETUP");
-        Some(Box::new(Faulty { right, fate: Fate::Loses, of_bursts, after, primed: false, hangs: false }))
+        Some(Box::new(Faulty {
+            right,
+            fate: RefusedLine::Loses,
+            of_bursts,
+            after,
+            primed: false,
+            hangs: false,
+        }))
     }));
     let check = Check::new("toolhost/serve/burst", "t", ["TH-ENV-01"], "serve", |facts, _| {
         let mut talk = Talk::serve(facts);
@@ -656,9 +666,9 @@ fn messages_that_are_answered_one_by_one_are_blameless() {
 struct Internal(Vec<u8>);
 
 impl Machine for Internal {
-    fn handle(&mut self, event: Event<'_>, _: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, _: Millis, actions: &mut Vec<Action>) {
         match event {
-            Event::Stdin(bytes) => {
+            MachineEvent::Stdin(bytes) => {
                 self.0.extend_from_slice(bytes);
                 while let Some(end) = self.0.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = self.0.drain(..=end).collect();
@@ -668,18 +678,18 @@ impl Machine for Internal {
                     actions.push(Action::Stdout(selection.into_bytes()));
                 }
             }
-            Event::StdinEof => actions.push(Action::Exit(0)),
+            MachineEvent::StdinEof => actions.push(Action::Exit(0)),
             _ => {}
         }
     }
 }
 
 /// Result of a check that sends four lines to a selector with this fault, the third malformed.
-fn burst_of_requests(fate: Fate, of_bursts: bool) -> CheckResult {
+fn burst_of_requests(fate: RefusedLine, of_bursts: bool) -> CheckResult {
     use peerproof_policy_driver::SELECTOR;
     use peerproof_policy_driver::request::{FALLBACK_ONLY, Request};
-    use peerproof_policy_driver::select::expect::{Allowed, Expect};
-    use peerproof_policy_driver::select::talk::Talk;
+    use peerproof_policy_driver::selector::expect::{Allowed, Expect};
+    use peerproof_policy_driver::selector::talk::Talk;
 
     let boundary = table::find("policy_driver").unwrap();
     let selector = table::played(boundary).references().remove(1);
@@ -859,9 +869,9 @@ fn the_job_that_an_adapter_cannot_take_is_named() {
 fn ends_at(words: &'static [&'static str]) -> Peer {
     struct Mortal(Box<dyn Machine>, &'static [&'static str]);
     impl Machine for Mortal {
-        fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
             match event {
-                Event::Stdin(bytes)
+                MachineEvent::Stdin(bytes)
                     if self.1.iter().any(|word| String::from_utf8_lossy(bytes).contains(word)) =>
                 {
                     actions.push(Action::Exit(3));
@@ -905,7 +915,7 @@ fn an_inferred_choice_excuses_nothing_and_a_pinned_one_is_asserted() {
 struct Unsteady(Box<dyn Machine>, usize);
 
 impl Machine for Unsteady {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         self.0.handle(event, now, actions);
         for action in actions {
             let Action::Stdout(bytes) = &action else { continue };

@@ -8,7 +8,7 @@ fn what_stands_in_strings_separates_nothing() {
 }
 
 fn scene() -> Plan {
-    let mut scene = Scene::default();
+    let mut scene = SceneBuilder::default();
     for (name, after) in [("a", None), ("b", Some("a"))] {
         let mut told = Json::object([("ref", Json::from(name))]);
         told.set("command", Json::array([variable(&format!("{}.path", played(name)))]));
@@ -32,12 +32,12 @@ fn a_scenario_is_read_as_it_was_written() {
 
 #[test]
 fn a_member_that_nobody_reads_is_refused() {
-    let members = Members { scenario: &["project"], call: &["command"] };
+    let members = AskingMembers { scenario: &["project"], call: &["command"] };
     admit(&scene(), members).unwrap();
-    let without = admit(&scene(), Members { call: &[], ..members }).unwrap_err().to_string();
+    let without = admit(&scene(), AskingMembers { call: &[], ..members }).unwrap_err().to_string();
     assert_eq!(without, r#"plan/fixtures: call "a" has an unknown member "command""#);
 
-    let mut misspelt = Scene::default();
+    let mut misspelt = SceneBuilder::default();
     misspelt.tell("projects", Json::from("x"));
     let error = admit(&misspelt.plan("x", "X-01"), members).unwrap_err().to_string();
     assert_eq!(

@@ -10,7 +10,7 @@ const OPEN_BURST: u64 = 64;
 
 /// Judge of a reply. Takes the number of the request's variant and the reply without its line feed; returns one phrase
 /// that says what is wrong.
-pub type Judge = Arc<dyn Fn(usize, &[u8]) -> Result<(), String> + Send + Sync>;
+pub type ReplyVerifier = Arc<dyn Fn(usize, &[u8]) -> Result<(), String> + Send + Sync>;
 
 /// One kind of request to one command of a peer.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub struct Workload {
     /// Shapes in which the requests are sent.
     pub shapes: Vec<Shape>,
     /// Judge of the replies.
-    pub judge: Judge,
+    pub judge: ReplyVerifier,
 }
 
 impl Workload {

@@ -1,26 +1,26 @@
 //! The input of a face: a transcript whose answers the judge has assigned to stimuli.
 
-use super::{Asked, Face, Framing, Part};
+use super::{ExpectedPart, Face, Framing, PlacedExpectation};
 use crate::data::carriage::Carriage;
 use crate::data::ending::Ending;
 use crate::data::finding::Finding;
-use crate::data::lines::Line;
+use crate::data::lines::RequestLine;
 use crate::data::transcript::Transcript;
 
 /// Output of one session, assigned to its stimuli.
-pub struct Heard<'a, F: Face> {
+pub struct SessionTrace<'a, F: Face> {
     /// Session of the plan.
     pub session: usize,
     /// Framing of the session.
     pub framing: Framing,
     /// Lines written to the peer.
-    pub lines: &'a [Line],
+    pub lines: &'a [RequestLine],
     /// Frames of the peer's output.
     pub output: &'a [Output<F::Message>],
     /// Stimuli, each with its answers.
-    pub exchanges: Vec<(&'a Asked<F>, Came<'a, F>)>,
+    pub exchanges: Vec<(&'a PlacedExpectation<F>, Match<'a, F>)>,
     /// Exchanges of `lines` over HTTP.
-    pub carriages: &'a [Exchange<'a>],
+    pub carriages: &'a [HttpExchange<'a>],
     /// Messages that answer nothing; over HTTP each with the number of its exchange.
     pub extra: Vec<(usize, &'a F::Message)>,
     /// Bytes after the last line feed.
@@ -30,17 +30,17 @@ pub struct Heard<'a, F: Face> {
 }
 
 /// HTTP request with its reply.
-pub struct Carried<'a, F: Face> {
+pub struct HttpTrace<'a, F: Face> {
     /// The transcript.
     pub transcript: &'a Transcript,
     /// The stimulus.
-    pub asked: &'a Asked<F>,
+    pub asked: &'a PlacedExpectation<F>,
     /// Line written.
-    pub line: &'a Line,
+    pub line: &'a RequestLine,
     /// HTTP settings in the plan.
     pub how: Option<&'a Carriage>,
     /// HTTP exchange of the line.
-    pub exchange: Exchange<'a>,
+    pub exchange: HttpExchange<'a>,
     /// Content of the reply's body.
     pub output: &'a Output<F::Message>,
     /// Set if the process has ended.
@@ -52,21 +52,24 @@ pub struct Trace<'a, F: Face> {
     /// The transcript.
     pub transcript: &'a Transcript,
     /// Stimuli of all sessions.
-    pub asked: &'a [Asked<F>],
+    pub asked: &'a [PlacedExpectation<F>],
     /// State of the model after the last stimulus.
     pub state: &'a F::State,
     /// Sessions with peers of the face.
-    pub sessions: Vec<Heard<'a, F>>,
+    pub sessions: Vec<SessionTrace<'a, F>>,
 }
 
-impl<'a, F: Face> Heard<'a, F> {
+impl<'a, F: Face> SessionTrace<'a, F> {
     /// Answered requests with their answers, in the order of sending. Leaves out groups that must not be
     /// answered.
-    pub fn answers(&self) -> impl Iterator<Item = (&'a Asked<F>, &'a Part<F>, Answer<'a, F>)> {
-        let has_some =
-            |(asked, _): &&(&'a Asked<F>, Came<'a, F>)| !asked.due.together || !asked.due.must_be_silent();
+    pub fn answers(
+        &self,
+    ) -> impl Iterator<Item = (&'a PlacedExpectation<F>, &'a ExpectedPart<F>, Answer<'a, F>)> {
+        let has_some = |(asked, _): &&(&'a PlacedExpectation<F>, Match<'a, F>)| {
+            !asked.due.together || !asked.due.must_be_silent()
+        };
         self.exchanges.iter().filter(has_some).flat_map(|(asked, came)| {
-            let asked: &'a Asked<F> = asked;
+            let asked: &'a PlacedExpectation<F> = asked;
             let answers = asked.due.parts.iter().zip(&came.answers);
             answers.filter_map(move |(part, answer)| Some((asked, part, (*answer)?)))
         })
@@ -90,7 +93,7 @@ impl<F: Face> Clone for Answer<'_, F> {
 impl<F: Face> Copy for Answer<'_, F> {}
 
 /// Answers to one stimulus.
-pub struct Came<'a, F: Face> {
+pub struct Match<'a, F: Face> {
     /// Answer to each part.
     pub answers: Vec<Option<Answer<'a, F>>>,
     /// Answer to all parts together.
@@ -105,7 +108,7 @@ pub struct Came<'a, F: Face> {
     pub apart: Vec<&'a F::Message>,
 }
 
-impl<F: Face> Came<'_, F> {
+impl<F: Face> Match<'_, F> {
     pub(crate) fn nothing(parts: usize) -> Self {
         Self {
             answers: vec![None; parts],
@@ -132,13 +135,13 @@ pub struct Output<M> {
     /// Length in bytes.
     pub bytes: usize,
     /// Content of the frame.
-    pub held: Held<M>,
+    pub held: FrameContent<M>,
     /// Fault of the frame itself.
     pub broken: Option<Finding>,
 }
 
 /// Content of a frame.
-pub enum Held<M> {
+pub enum FrameContent<M> {
     /// One message.
     Message(M),
     /// Several messages.
@@ -154,7 +157,7 @@ pub enum Held<M> {
     Nothing,
 }
 
-impl<M> Held<M> {
+impl<M> FrameContent<M> {
     /// All messages in the frame, except those beside.
     pub fn messages(&self) -> &[M] {
         match self {
@@ -182,9 +185,9 @@ impl<M> Held<M> {
 
 /// HTTP exchange of one request.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Exchange<'a> {
+pub struct HttpExchange<'a> {
     /// Reply, if one came.
-    pub reply: Option<Reply>,
+    pub reply: Option<HttpReplyHead>,
     /// Reason for a missing reply.
     pub failure: Option<&'a str>,
     /// Set if the whole request was sent.
@@ -205,7 +208,7 @@ pub struct Exchange<'a> {
 
 /// Head of a reply.
 #[derive(Debug, Clone, Copy)]
-pub struct Reply {
+pub struct HttpReplyHead {
     /// Status code.
     pub status: u16,
     /// Length of the body.
@@ -214,7 +217,7 @@ pub struct Reply {
     pub keeps_open: bool,
 }
 
-impl Exchange<'_> {
+impl HttpExchange<'_> {
     /// Status of the reply.
     pub fn status(&self) -> Option<u16> {
         self.reply.map(|reply| reply.status)

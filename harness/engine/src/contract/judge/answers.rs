@@ -1,7 +1,8 @@
 //! Findings about answers that do not fit, are missing or superfluous, and about the end of the process.
 
 use crate::contract::face::{
-    Answer, Asked, Came, Carried, Face, Framing, Heard, Part, fitting, misfit, phrase,
+    Answer, ExpectedPart, Face, Framing, HttpTrace, Match, PlacedExpectation, SessionTrace, fitting, misfit,
+    phrase,
 };
 use crate::data::ending::Ending;
 use crate::data::finding::{ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature, Repair};
@@ -15,8 +16,8 @@ const QUOTED_CHARS: usize = 200;
 /// Returns true if `came` fits the part, and then records what it shows.
 pub(super) fn is_right<F: Face>(
     face: &F,
-    asked: &Asked<F>,
-    part: &Part<F>,
+    asked: &PlacedExpectation<F>,
+    part: &ExpectedPart<F>,
     came: &[&F::Message],
     own: &mut Judgement,
 ) -> bool {
@@ -32,8 +33,8 @@ pub(super) fn is_right<F: Face>(
 /// Notes what the peer chose, where the step is about that.
 pub(super) fn note<F: Face>(
     face: &F,
-    asked: &Asked<F>,
-    part: &Part<F>,
+    asked: &PlacedExpectation<F>,
+    part: &ExpectedPart<F>,
     shows: Option<&str>,
     own: &mut Judgement,
 ) {
@@ -51,11 +52,11 @@ pub(super) fn note<F: Face>(
 pub(super) fn judge<F: Face>(
     face: &F,
     transcript: &Transcript,
-    heard: &Heard<'_, F>,
+    heard: &SessionTrace<'_, F>,
 ) -> (Judgement, Vec<Finding>) {
     let framing = heard.framing;
     let (own, of_malformed) = (Judgement::default(), Vec::new());
-    let mut session = Session { face, transcript, framing, heard, over: false, own, of_malformed };
+    let mut session = SessionJudge { face, transcript, framing, heard, over: false, own, of_malformed };
     session.output();
     let last = heard.exchanges.iter().rposition(|(_, came)| came.is_answered());
     for (index, (asked, came)) in heard.exchanges.iter().enumerate() {
@@ -74,17 +75,17 @@ pub(super) fn judge<F: Face>(
         Framing::Lines => session.end(),
         Framing::Bodies => session.end_of_server(),
         Framing::Whole | Framing::Silent => session.end_of_one(),
-        // `things.rs` judges the end of these.
+        // `entities.rs` judges the end of these.
         Framing::Asks | Framing::Calls => {}
     }
     (session.own, session.of_malformed)
 }
 
-struct Session<'a, 'h, F: Face> {
+struct SessionJudge<'a, 'h, F: Face> {
     face: &'a F,
     transcript: &'a Transcript,
     framing: Framing,
-    heard: &'a Heard<'h, F>,
+    heard: &'a SessionTrace<'h, F>,
     /// Set once a finding explains why no further answers came.
     over: bool,
     own: Judgement,
@@ -92,12 +93,12 @@ struct Session<'a, 'h, F: Face> {
     of_malformed: Vec<Finding>,
 }
 
-impl<F: Face> Session<'_, '_, F> {
+impl<F: Face> SessionJudge<'_, '_, F> {
     fn quoted(&self, message: &F::Message) -> String {
         shorten(&self.face.text(message), QUOTED_CHARS).into_owned()
     }
 
-    fn file(&mut self, asked: &Asked<F>, finding: Finding) {
+    fn file(&mut self, asked: &PlacedExpectation<F>, finding: Finding) {
         self.own.findings.push(asked.file(finding));
     }
 
@@ -122,7 +123,7 @@ impl<F: Face> Session<'_, '_, F> {
         if has_rest && is_over {
             let got = shorten(&String::from_utf8_lossy(rest), QUOTED_CHARS).into_owned();
             let expected = "every message ends with a line feed";
-            let clause = self.face.manners().protocol_only;
+            let clause = self.face.session_clauses().protocol_only;
             self.own.findings.push(Finding::new(clause, "unfinished_line", expected, got));
         }
     }
@@ -132,7 +133,7 @@ impl<F: Face> Session<'_, '_, F> {
         let (asked, came) = &self.heard.exchanges[index];
         let Some(line) = asked.line else { return self.exchange(asked, came, others_answered_later) };
         let exchange = self.heard.carriages[line];
-        let of_head = self.face.status(&Carried {
+        let of_head = self.face.status(&HttpTrace {
             transcript: self.transcript,
             asked,
             line: &self.heard.lines[line],
@@ -167,7 +168,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
     }
 
-    fn exchange(&mut self, asked: &Asked<F>, came: &Came<'_, F>, others_answered_later: bool) {
+    fn exchange(&mut self, asked: &PlacedExpectation<F>, came: &Match<'_, F>, others_answered_later: bool) {
         if let (Some(part), Some(answer)) = (&asked.due.whole, came.whole)
             && let Some(allowed) = fitting(self.face, part, &[answer.message])
         {
@@ -181,7 +182,8 @@ impl<F: Face> Session<'_, '_, F> {
         {
             return;
         }
-        let silent = came.frame.is_none() && asked.due.whole.as_ref().is_some_and(Part::<F>::may_be_silent);
+        let silent =
+            came.frame.is_none() && asked.due.whole.as_ref().is_some_and(ExpectedPart::<F>::may_be_silent);
         for (part, answer) in asked.due.parts.iter().zip(&came.answers) {
             match answer {
                 Some(answer) => self.answer(asked, part, *answer),
@@ -196,7 +198,7 @@ impl<F: Face> Session<'_, '_, F> {
                 }
                 None if came.is_garbled || !came.apart.is_empty() => {}
                 None if came.frame.is_some() => {
-                    let group = self.face.manners().together;
+                    let group = self.face.session_clauses().together;
                     let once = group.map_or(part.clause, |clauses| clauses.once);
                     let got =
                         format!("no response in the {}", group.map_or("frame", |clauses| clauses.frame));
@@ -209,8 +211,10 @@ impl<F: Face> Session<'_, '_, F> {
     }
 
     /// Checks that the answers to a group came together.
-    fn group(&mut self, asked: &Asked<F>, came: &Came<'_, F>) {
-        let Some(clauses) = self.face.manners().together.filter(|_| asked.due.together) else { return };
+    fn group(&mut self, asked: &PlacedExpectation<F>, came: &Match<'_, F>) {
+        let Some(clauses) = self.face.session_clauses().together.filter(|_| asked.due.together) else {
+            return;
+        };
         let in_frame = came.frame.map(|frame| &self.heard.output[frame].held);
         let first =
             in_frame.map(|held| held.text(self.face)).or_else(|| Some(self.face.text(came.apart.first()?)));
@@ -238,7 +242,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
     }
 
-    fn answer(&mut self, asked: &Asked<F>, part: &Part<F>, answer: Answer<'_, F>) {
+    fn answer(&mut self, asked: &PlacedExpectation<F>, part: &ExpectedPart<F>, answer: Answer<'_, F>) {
         let came = [answer.message];
         if !is_right(self.face, asked, part, &came, &mut self.own) {
             let misfit = misfit(self.face, part, &came);
@@ -263,7 +267,7 @@ impl<F: Face> Session<'_, '_, F> {
     }
 
     /// Reports a request without an answer: the peer died, hung or skipped it.
-    fn missing(&mut self, asked: &Asked<F>, part: &Part<F>, others_answered_later: bool) {
+    fn missing(&mut self, asked: &PlacedExpectation<F>, part: &ExpectedPart<F>, others_answered_later: bool) {
         let ending = &self.heard.ending;
         if ending.cut {
             return;
@@ -281,9 +285,10 @@ impl<F: Face> Session<'_, '_, F> {
         let by_itself = ending.exit.filter(|_| !ending.in_order() && !ending.signalled);
         let is_hung = (ending.unanswered || ending.unread) && !ending.in_order() || ending.late;
         if is_hung && !ending.signalled && self.framing == Framing::Whole && self.has_answer() {
-            let manners = self.face.manners();
+            let session_clauses = self.face.session_clauses();
             let expected = "the process ends within 2 s of its reply";
-            let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
+            let finding =
+                still_running(ending, session_clauses.ends_at_term, session_clauses.ends_at_eof, expected);
             self.own.findings.push(finding.at(asked.step));
             return;
         }
@@ -320,7 +325,7 @@ impl<F: Face> Session<'_, '_, F> {
             got.push_str(&format!(" (and {} more)", extra.len() - 1));
         }
         let key = self.face.key(first);
-        let has_key = |part: &Part<F>| key.is_some() && part.key() == key.as_deref();
+        let has_key = |part: &ExpectedPart<F>| key.is_some() && part.key() == key.as_deref();
         let exchanges = match self.framing {
             Framing::Bodies => &self.heard.exchanges[*at..=*at],
             _ => &self.heard.exchanges,
@@ -330,7 +335,7 @@ impl<F: Face> Session<'_, '_, F> {
             .find(|asked| asked.due.parts.iter().any(has_key))
             .or_else(|| asked().find(|asked| asked.due.parts.iter().any(|part| self.face.may_repeat(part))));
         let expected = "exactly one response for each request";
-        let finding = Finding::new(self.face.manners().one_reply, "extra_reply", expected, got);
+        let finding = Finding::new(self.face.session_clauses().one_reply, "extra_reply", expected, got);
         let finding = finding.repaired_by(Repair::Drop);
         self.own.findings.push(match repeats {
             Some(asked) => asked.file(finding),
@@ -344,7 +349,7 @@ impl<F: Face> Session<'_, '_, F> {
             return;
         }
         let ending = self.heard.ending.clone();
-        let manners = self.face.manners();
+        let session_clauses = self.face.session_clauses();
         let is_missing = self.own.findings.iter().any(Finding::lacks_answer);
         // A message assigned to no request leaves another request unanswered.
         let is_misled = is_missing || self.own.findings.iter().any(|finding| finding.step.is_some());
@@ -353,7 +358,7 @@ impl<F: Face> Session<'_, '_, F> {
         if (ending.unanswered || ending.unread) && !is_misled {
             let expected = "a reply while standard input is still open";
             let got = ending.in_vain("no reply") + ", then one";
-            let finding = Finding::new(manners.flushed, LATE_REPLY, expected, got);
+            let finding = Finding::new(session_clauses.flushed, LATE_REPLY, expected, got);
             add(finding.of_nature(Nature::Hang).repaired_by(Repair::Sooner));
         }
         if ending.late {
@@ -361,14 +366,14 @@ impl<F: Face> Session<'_, '_, F> {
                 true => "the process ends within 2 s of SIGTERM",
                 false => "exit status 0 within 2 s of the last reply",
             };
-            add(still_running(&ending, manners.ends_at_term, manners.ends_at_eof, expected));
+            add(still_running(&ending, session_clauses.ends_at_term, session_clauses.ends_at_eof, expected));
         }
         match ending.exit {
             Some(_) if ending.signalled => {}
             // A client may have asked it to end by a method that the specification does not cover.
             Some(Exit::Code(0)) if !ending.input_ended && may_leave => {}
             Some(Exit::Code(0)) if !ending.input_ended => add(Finding::new(
-                manners.one_reply,
+                session_clauses.one_reply,
                 "ended_early",
                 "the process keeps running while its standard input is open",
                 "exit status 0, although standard input was still open",
@@ -377,7 +382,8 @@ impl<F: Face> Session<'_, '_, F> {
             Some(exit) if exit != Exit::Code(0) => {
                 let nature = if matches!(exit, Exit::Signal(_)) { Nature::Crash } else { Nature::Violation };
                 let expected = "exit status 0 at the end of input";
-                let finding = Finding::new(manners.ends_at_eof, "exit_status", expected, exit.to_string());
+                let finding =
+                    Finding::new(session_clauses.ends_at_eof, "exit_status", expected, exit.to_string());
                 add(finding.of_nature(nature).repaired_by(Repair::Exit(Exit::Code(0))));
             }
             _ => {}
@@ -389,15 +395,16 @@ impl<F: Face> Session<'_, '_, F> {
         if self.over {
             return;
         }
-        let (ending, manners) = (&self.heard.ending, self.face.manners());
+        let (ending, session_clauses) = (&self.heard.ending, self.face.session_clauses());
         if let Some(exit) = ending.exit.filter(|_| !ending.signalled) {
             let expected = "a server that keeps running after any input";
-            let finding = Finding::new(manners.lives_on, "ended_early", expected, exit.to_string());
+            let finding = Finding::new(session_clauses.lives_on, "ended_early", expected, exit.to_string());
             self.own.findings.push(finding.of_nature(Nature::Crash).repaired_by(Repair::Undo));
         }
         if ending.signalled && ending.late {
             let expected = "the process ends within 2 s of SIGTERM";
-            let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
+            let finding =
+                still_running(ending, session_clauses.ends_at_term, session_clauses.ends_at_eof, expected);
             self.own.findings.push(finding);
         }
     }
@@ -406,12 +413,13 @@ impl<F: Face> Session<'_, '_, F> {
     fn end_of_one(&mut self) {
         let ending = &self.heard.ending;
         if !self.over && ending.late {
-            let manners = self.face.manners();
+            let session_clauses = self.face.session_clauses();
             let expected = match ending.signalled {
                 true => "the process ends within 2 s of SIGTERM",
                 false => "the process ends within 2 s of its reply",
             };
-            let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
+            let finding =
+                still_running(ending, session_clauses.ends_at_term, session_clauses.ends_at_eof, expected);
             self.own.findings.push(finding);
         }
     }

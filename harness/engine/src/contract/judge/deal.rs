@@ -3,16 +3,18 @@
 
 use std::cmp::Reverse;
 
-use super::matching::{self, Place, Thing};
-use super::order::{self, Turn};
-use crate::contract::face::{Answer, Asked, Came, Expected, Face, Held, Output, Subject, fitting};
+use super::matching::{self, CandidateMessage, PendingRequest};
+use super::order::{self, OrderedRequest};
+use crate::contract::face::{
+    Answer, Expected, Face, FrameContent, Match, Output, PlacedExpectation, Subject, fitting,
+};
 
 /// Frame of several messages: its number, the frame, the messages.
-type Group<'a, F> = (usize, &'a Output<<F as Face>::Message>, &'a [<F as Face>::Message]);
+type BatchFrame<'a, F> = (usize, &'a Output<<F as Face>::Message>, &'a [<F as Face>::Message]);
 
 /// Candidate for an answer: a single part or a group.
 #[derive(Clone, Copy)]
-enum Spotted {
+enum MatchCandidate {
     Alone(usize),
     Group(usize),
 }
@@ -21,10 +23,10 @@ enum Spotted {
 /// of the first frame.
 pub fn deal<'a, F: Face>(
     face: &F,
-    asked: &[&Asked<F>],
+    asked: &[&PlacedExpectation<F>],
     output: &'a [Output<F::Message>],
     first: usize,
-) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
+) -> (Vec<Match<'a, F>>, Vec<&'a F::Message>) {
     if asked.iter().flat_map(|asked| &asked.due.parts).any(|part| part.subject == Subject::Turn) {
         return in_order(face, asked, output, first);
     }
@@ -38,17 +40,17 @@ pub fn deal<'a, F: Face>(
 /// Assignment under way.
 struct Deal<'p, 'a, F: Face> {
     face: &'p F,
-    asked: &'p [&'p Asked<F>],
+    asked: &'p [&'p PlacedExpectation<F>],
     /// Answers to each request.
-    came: Vec<Came<'a, F>>,
+    came: Vec<Match<'a, F>>,
     /// Single messages, and the number of the frame of each.
-    things: Vec<Thing<'a, F>>,
+    things: Vec<CandidateMessage<'a, F>>,
     frame_of: Vec<usize>,
     /// Frames of several messages, and the request that each answers.
-    groups: Vec<Group<'a, F>>,
+    groups: Vec<BatchFrame<'a, F>>,
     asked_by: Vec<Option<usize>>,
     /// Single parts of requests, the request of each, and the message that answers it.
-    places: Vec<Place<'p, F>>,
+    places: Vec<PendingRequest<'p, F>>,
     of_place: Vec<usize>,
     answers: Vec<Option<usize>>,
     /// For each request the single message that answers it as a whole.
@@ -61,61 +63,62 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
     /// Assigns by keys: one that only one request has decides.
     fn by_keys(
         face: &'p F,
-        asked: &'p [&'p Asked<F>],
+        asked: &'p [&'p PlacedExpectation<F>],
         output: &'a [Output<F::Message>],
         first: usize,
     ) -> Self {
-        let mut things: Vec<Thing<'a, F>> = Vec::new();
+        let mut things: Vec<CandidateMessage<'a, F>> = Vec::new();
         let mut frame_of: Vec<usize> = Vec::new();
-        let mut groups: Vec<Group<'a, F>> = Vec::new();
+        let mut groups: Vec<BatchFrame<'a, F>> = Vec::new();
         for (number, frame) in (first..).zip(output) {
             match &frame.held {
-                Held::Message(message) => {
-                    things.push(Thing::new(face, message, frame.place));
+                FrameContent::Message(message) => {
+                    things.push(CandidateMessage::new(face, message, frame.place));
                     frame_of.push(number);
                 }
-                Held::Together { messages, .. } => groups.push((number, frame, messages)),
-                Held::Beside(_) | Held::Nothing => {}
+                FrameContent::Together { messages, .. } => groups.push((number, frame, messages)),
+                FrameContent::Beside(_) | FrameContent::Nothing => {}
             }
         }
-        let mut places: Vec<Place<'p, F>> = Vec::new();
+        let mut places: Vec<PendingRequest<'p, F>> = Vec::new();
         let mut of_place: Vec<usize> = Vec::new();
         for (at, one) in asked.iter().enumerate().filter(|(_, one)| !one.due.together) {
-            places.extend(one.due.parts.iter().map(|part| Place { part, spot: one.spot }));
+            places.extend(one.due.parts.iter().map(|part| PendingRequest { part, spot: one.spot }));
             of_place.extend(one.due.parts.iter().map(|_| at));
         }
         let mut answers: Vec<Option<usize>> = vec![None; places.len()];
         let left = matching::by_key(&places, &things, &mut answers);
         let asked_by = groups_by_keys(face, asked, &groups);
-        let came = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
+        let came = asked.iter().map(|asked| Match::nothing(asked.due.parts.len())).collect();
         let whole = vec![None; asked.len()];
         Self { face, asked, came, things, frame_of, groups, asked_by, places, of_place, answers, whole, left }
     }
 
     /// Request of a candidate.
-    fn asked_of(&self, place: &Spotted) -> usize {
+    fn asked_of(&self, place: &MatchCandidate) -> usize {
         match place {
-            Spotted::Alone(at) => self.of_place[*at],
-            Spotted::Group(at) => *at,
+            MatchCandidate::Alone(at) => self.of_place[*at],
+            MatchCandidate::Group(at) => *at,
         }
     }
 
     /// Rank of a candidate. Requests that need an answer come first, and among them those of the last round: earlier
     /// output cannot answer them, and later output answers them rather than a request that is no longer awaited.
-    fn rank_of(&self, place: &Spotted) -> (bool, Reverse<usize>) {
+    fn rank_of(&self, place: &MatchCandidate) -> (bool, Reverse<usize>) {
         let may_be_silent = match place {
-            Spotted::Alone(at) => self.places[*at].part.may_be_silent(),
-            Spotted::Group(at) => self.asked[*at].due.may_be_silent(),
+            MatchCandidate::Alone(at) => self.places[*at].part.may_be_silent(),
+            MatchCandidate::Group(at) => self.asked[*at].due.may_be_silent(),
         };
         (may_be_silent, Reverse(self.asked[self.asked_of(place)].spot.round))
     }
 
     /// Single parts and groups without an answer, the most urgent first.
-    fn open(&self) -> Vec<Spotted> {
-        let is_open = |at: &usize| self.answers[*at].is_none() && !self.places[*at].part.is_of_thing();
-        let mut open: Vec<Spotted> = (0..self.places.len()).filter(is_open).map(Spotted::Alone).collect();
+    fn open(&self) -> Vec<MatchCandidate> {
+        let is_open = |at: &usize| self.answers[*at].is_none() && !self.places[*at].part.is_of_entity();
+        let mut open: Vec<MatchCandidate> =
+            (0..self.places.len()).filter(is_open).map(MatchCandidate::Alone).collect();
         let is_missing = |at: &usize| self.asked[*at].due.together && !self.asked_by.contains(&Some(*at));
-        open.extend((0..self.asked.len()).filter(is_missing).map(Spotted::Group));
+        open.extend((0..self.asked.len()).filter(is_missing).map(MatchCandidate::Group));
         open.sort_by_key(|place| (self.rank_of(place), self.asked_of(place)));
         open
     }
@@ -138,9 +141,9 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
         let mut rest = Vec::new();
         for (thing, place) in holder.into_iter().enumerate() {
             match (place.map(|place| open[place]), thing.checked_sub(self.left.len())) {
-                (Some(Spotted::Alone(at)), None) => self.answers[at] = Some(self.left[thing]),
-                (Some(Spotted::Group(at)), None) => self.whole[at] = Some(self.left[thing]),
-                (Some(Spotted::Group(at)), Some(index)) => self.asked_by[free[index]] = Some(at),
+                (Some(MatchCandidate::Alone(at)), None) => self.answers[at] = Some(self.left[thing]),
+                (Some(MatchCandidate::Group(at)), None) => self.whole[at] = Some(self.left[thing]),
+                (Some(MatchCandidate::Group(at)), Some(index)) => self.asked_by[free[index]] = Some(at),
                 (_, None) => rest.push(self.left[thing]),
                 (_, Some(_)) => {}
             }
@@ -149,19 +152,19 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
     }
 
     /// True if a single message is a correct answer to a candidate.
-    fn message_fits(&self, place: Spotted, thing: usize) -> bool {
+    fn message_fits(&self, place: MatchCandidate, thing: usize) -> bool {
         let thing = &self.things[thing];
         let fits = |part| fitting(self.face, part, &[thing.message]).is_some();
         self.asked[self.asked_of(&place)].spot.sent <= thing.came
             && match place {
-                Spotted::Alone(at) => fits(self.places[at].part),
-                Spotted::Group(at) => self.asked[at].due.whole.as_ref().is_some_and(fits),
+                MatchCandidate::Alone(at) => fits(self.places[at].part),
+                MatchCandidate::Group(at) => self.asked[at].due.whole.as_ref().is_some_and(fits),
             }
     }
 
     /// True if a frame of several messages is a correct answer to a candidate.
-    fn frame_fits(&self, place: Spotted, group: usize) -> bool {
-        let Spotted::Group(at) = place else { return false };
+    fn frame_fits(&self, place: MatchCandidate, group: usize) -> bool {
+        let MatchCandidate::Group(at) = place else { return false };
         let (_, frame, messages) = self.groups[group];
         self.asked[at].spot.sent <= frame.place && group_fits(self.face, self.asked[at], messages)
     }
@@ -182,9 +185,9 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
             };
             let at = open().find(|at| !self.asked[*at].due.may_be_silent()).or_else(|| open().next());
             self.asked_by[index] = at;
-            if let (None, Held::Together { all, .. }) = (at, &frame.held) {
+            if let (None, FrameContent::Together { all, .. }) = (at, &frame.held) {
                 self.left.push(self.things.len());
-                self.things.push(Thing::new(self.face, all, frame.place));
+                self.things.push(CandidateMessage::new(self.face, all, frame.place));
                 self.frame_of.push(*number);
             }
         }
@@ -209,7 +212,7 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
     }
 
     /// Assigned answers and unmatched messages.
-    fn done(self) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
+    fn done(self) -> (Vec<Match<'a, F>>, Vec<&'a F::Message>) {
         let Self { face, asked, mut came, things, frame_of, groups, places, mut answers, left, .. } = self;
         let left = matching::misfits(&places, &things, left, &mut answers);
         for ((number, _, messages), at) in groups.iter().zip(&self.asked_by) {
@@ -233,7 +236,7 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
         for index in left {
             let thing = &things[index];
             let has_key = |part: &Expected<_, _>| thing.key.is_some() && part.key() == thing.key.as_deref();
-            let of_element = |(one, came): &(&&Asked<F>, &mut Came<'a, F>)| {
+            let of_element = |(one, came): &(&&PlacedExpectation<F>, &mut Match<'a, F>)| {
                 one.due.together
                     && one.spot.sent <= thing.came
                     && came.frame.is_none()
@@ -251,19 +254,19 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
 /// Assigns messages if answers come in the order of requests.
 fn in_order<'a, F: Face>(
     face: &F,
-    asked: &[&Asked<F>],
+    asked: &[&PlacedExpectation<F>],
     output: &'a [Output<F::Message>],
     first: usize,
-) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
+) -> (Vec<Match<'a, F>>, Vec<&'a F::Message>) {
     let parts: Vec<(usize, usize)> = (0..asked.len())
         .flat_map(|at| (0..asked[at].due.parts.len()).map(move |part| (at, part)))
-        .filter(|(at, part)| !asked[*at].due.parts[*part].is_of_thing())
+        .filter(|(at, part)| !asked[*at].due.parts[*part].is_of_entity())
         .collect();
     let part = |turn: usize| &asked[parts[turn].0].due.parts[parts[turn].1];
-    let turns: Vec<Turn> = (0..parts.len())
+    let turns: Vec<OrderedRequest> = (0..parts.len())
         .map(|turn| {
             let may_be_silent = part(turn).may_be_silent();
-            Turn { may_be_silent, may_be_passed_over: may_be_silent, may_end: false }
+            OrderedRequest { may_be_silent, may_be_passed_over: may_be_silent, may_end: false }
         })
         .collect();
     // An undecodable frame takes its turn, too, and fits nothing.
@@ -280,7 +283,8 @@ fn in_order<'a, F: Face>(
     let mut alignment = order::align(&turns, things.len(), &can, &fits);
     // A superfluous message counts as an answer to a request that must have none.
     alignment.blame(&|turn| part(turn).must_be_silent(), &can);
-    let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
+    let mut came: Vec<Match<'a, F>> =
+        asked.iter().map(|asked| Match::nothing(asked.due.parts.len())).collect();
     for ((at, part), answer) in parts.into_iter().zip(alignment.answers) {
         let Some((frame, message)) = answer.map(|thing| things[thing]) else { continue };
         came[at].is_garbled |= message.is_none();
@@ -290,7 +294,7 @@ fn in_order<'a, F: Face>(
 }
 
 /// True if a frame of several messages is a correct answer to a group.
-fn group_fits<F: Face>(face: &F, group: &Asked<F>, messages: &[F::Message]) -> bool {
+fn group_fits<F: Face>(face: &F, group: &PlacedExpectation<F>, messages: &[F::Message]) -> bool {
     let parts = &group.due.parts;
     let found = matching::assign(face, parts, messages);
     found.extra.is_empty()
@@ -304,7 +308,11 @@ fn group_fits<F: Face>(face: &F, group: &Asked<F>, messages: &[F::Message]) -> b
 const COMPARED_MAX: usize = 64;
 
 /// For each frame of several messages the group that shares most of its keys, if any.
-fn groups_by_keys<F: Face>(face: &F, asked: &[&Asked<F>], groups: &[Group<'_, F>]) -> Vec<Option<usize>> {
+fn groups_by_keys<F: Face>(
+    face: &F,
+    asked: &[&PlacedExpectation<F>],
+    groups: &[BatchFrame<'_, F>],
+) -> Vec<Option<usize>> {
     let mut of: Vec<Option<usize>> = vec![None; groups.len()];
     let mut taken = vec![false; asked.len()];
     for (index, (_, frame, messages)) in groups.iter().enumerate() {

@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 
-use crate::contract::face::{Asked, Effect, Face, Need, Sign};
+use crate::contract::face::{Effect, Face, Need, PlacedExpectation, Sign};
 use crate::data::check::Untestable;
 use crate::data::finding::{Finding, Judgement, Repair};
 use crate::data::json::{self, DecodeLimits, Json};
-use crate::data::transcript::{Found, Kind, Transcript};
+use crate::data::transcript::{EventKind, FoundEntry, Transcript};
 
 /// Evidence of a sign in a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,23 +19,27 @@ enum Evidence {
 }
 
 /// Judges the effects of all requests. An undecided effect counts only if the step is about it.
-pub(super) fn judge<F: Face>(transcript: &Transcript, asked: &[Asked<F>], judgement: &mut Judgement) {
+pub(super) fn judge<F: Face>(
+    transcript: &Transcript,
+    asked: &[PlacedExpectation<F>],
+    judgement: &mut Judgement,
+) {
     if asked.iter().all(|asked| asked.due.parts.iter().all(|part| part.effects.is_empty())) {
         return;
     }
-    let record = Record::of(transcript);
+    let record = EffectRecord::of(transcript);
     for asked in asked {
         for effect in asked.due.parts.iter().flat_map(|part| &part.effects) {
             let aim = asked.aim.as_ref().filter(|aim| aim.clause.0 == effect.clause);
             match record.verdict(effect) {
-                Verdict::Fine => {}
-                Verdict::Open(why) => {
+                EffectVerdict::Fine => {}
+                EffectVerdict::Open(why) => {
                     if aim.is_some() {
                         judgement.untestable.get_or_insert(why);
                     }
                 }
                 // The finding keeps the clause of the effect, whatever the step is about.
-                Verdict::Broken(mut finding) => {
+                EffectVerdict::Broken(mut finding) => {
                     if let Some(reason) = aim.and_then(|aim| aim.reason.clone()) {
                         finding.reason = reason;
                     }
@@ -48,37 +52,37 @@ pub(super) fn judge<F: Face>(transcript: &Transcript, asked: &[Asked<F>], judgem
 
 /// True if a transcript shows a sign, false if it shows its absence; `None` if it does not tell.
 pub fn is_seen(transcript: &Transcript, sign: &Sign) -> Option<bool> {
-    match Record::of(transcript).evidence(sign) {
+    match EffectRecord::of(transcript).evidence(sign) {
         Evidence::Seen => Some(true),
         Evidence::Absent => Some(false),
         Evidence::Unknown => None,
     }
 }
 
-enum Verdict {
+enum EffectVerdict {
     Fine,
     Open(Untestable),
     Broken(Finding),
 }
 
 /// Evidence of effects in a transcript.
-struct Record<'a> {
+struct EffectRecord<'a> {
     transcript: &'a Transcript,
     /// Events outside the conversations.
-    beside: Vec<&'a Kind>,
+    beside: Vec<&'a EventKind>,
     /// Output of each session, computed on demand.
     told: OnceCell<Vec<Vec<u8>>>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> EffectRecord<'a> {
     fn of(transcript: &'a Transcript) -> Self {
-        let is_beside = |kind: &&Kind| {
+        let is_beside = |kind: &&EventKind| {
             matches!(
                 kind,
-                Kind::Looked { .. }
-                    | Kind::ListenerHit { .. }
-                    | Kind::ActorStarted { .. }
-                    | Kind::ActorReceived { .. }
+                EventKind::Looked { .. }
+                    | EventKind::ListenerHit { .. }
+                    | EventKind::ActorStarted { .. }
+                    | EventKind::ActorReceived { .. }
             )
         };
         let beside = transcript.events.iter().map(|event| &event.kind).filter(is_beside).collect();
@@ -90,27 +94,29 @@ impl<'a> Record<'a> {
         self.told.get_or_init(|| sessions.map(|session| self.transcript.stdout(session)).collect())
     }
 
-    fn verdict(&self, effect: &Effect) -> Verdict {
+    fn verdict(&self, effect: &Effect) -> EffectVerdict {
         let sign = phrase(&effect.sign);
         let finding = |expected: String, got: &str, repair| {
-            Verdict::Broken(Finding::new(effect.clause, effect.reason, expected, got).repaired_by(repair))
+            EffectVerdict::Broken(
+                Finding::new(effect.clause, effect.reason, expected, got).repaired_by(repair),
+            )
         };
         match (effect.need, self.evidence(&effect.sign)) {
             (_, Evidence::Unknown) => {
                 let detail = format!("the transcript does not show this: {sign}");
-                Verdict::Open(Untestable::new("not_looked", detail))
+                EffectVerdict::Open(Untestable::new("not_looked", detail))
             }
-            (Need::Must, Evidence::Seen) => Verdict::Fine,
+            (Need::Must, Evidence::Seen) => EffectVerdict::Fine,
             (Need::Must, Evidence::Absent) => finding(sign, "not seen", Repair::Do),
             (Need::MustNot, Evidence::Seen) => finding(format!("never: {sign}"), "seen", Repair::Undo),
             (Need::MustNot, Evidence::Absent) => {
                 let is_open = effect.control.as_ref().map(|control| self.evidence(control) == Evidence::Seen);
                 match is_open.unwrap_or(matches!(effect.sign, Sign::Told { .. })) {
-                    true => Verdict::Fine,
+                    true => EffectVerdict::Fine,
                     false => {
                         let sign = phrase(effect.control.as_ref().unwrap_or(&effect.sign));
                         let detail = format!("this was not seen where it is allowed either: {sign}");
-                        Verdict::Open(Untestable::new("no_control", detail))
+                        EffectVerdict::Open(Untestable::new("no_control", detail))
                     }
                 }
             }
@@ -129,7 +135,7 @@ impl<'a> Record<'a> {
             },
             Sign::Mode { label, mode } => {
                 let looks = self.beside.iter().filter_map(|kind| match kind {
-                    Kind::Looked { label: at, found, .. } if at == label => Some(found),
+                    EventKind::Looked { label: at, found, .. } if at == label => Some(found),
                     _ => None,
                 });
                 let modes: Vec<u32> = looks.flatten().map(|one| one.mode).collect();
@@ -137,7 +143,7 @@ impl<'a> Record<'a> {
             }
             Sign::Hit { listener, holds } => {
                 let is_hit = self.beside.iter().any(|kind| match kind {
-                    Kind::ListenerHit { listener: at, head, body } if at == listener => holds
+                    EventKind::ListenerHit { listener: at, head, body } if at == listener => holds
                         .as_ref()
                         .is_none_or(|holds| holds_bytes(&head.0, holds) || holds_bytes(&body.0, holds)),
                     _ => false,
@@ -155,7 +161,7 @@ impl<'a> Record<'a> {
     /// Evidence that a look with this label found a file with these bytes.
     fn found(&self, label: &str, holds: Option<&[u8]>) -> Evidence {
         let looks = self.beside.iter().filter_map(|kind| match kind {
-            Kind::Looked { label: at, found, cut, .. } if at == label => Some((found, *cut)),
+            EventKind::Looked { label: at, found, cut, .. } if at == label => Some((found, *cut)),
             _ => None,
         });
         let (mut was_looked, mut is_certain) = (false, true);
@@ -178,14 +184,14 @@ impl<'a> Record<'a> {
         let (mut count, mut given): (usize, Option<Vec<u8>>) = (0, None);
         for kind in &self.beside {
             match kind {
-                Kind::ActorStarted { actor: name, argv, .. } if name == actor => {
+                EventKind::ActorStarted { actor: name, argv, .. } if name == actor => {
                     count += usize::from(given.take().is_some_and(|given| holds_bytes(&given, holds)));
                     match holds.is_empty() || argv.iter().any(|arg| holds_bytes(arg.as_bytes(), holds)) {
                         true => count += 1,
                         false => given = Some(Vec::new()),
                     }
                 }
-                Kind::ActorReceived { actor: name, bytes, .. } if name == actor => {
+                EventKind::ActorReceived { actor: name, bytes, .. } if name == actor => {
                     if let Some(given) = &mut given {
                         given.extend_from_slice(&bytes.0);
                     }
@@ -202,8 +208,8 @@ impl<'a> Record<'a> {
         let mut under_way = 0_u32;
         self.transcript.events.iter().any(|event| {
             match &event.kind {
-                Kind::ActorStarted { actor: name, .. } if name == actor => under_way += 1,
-                Kind::ActorEnded { actor: name, .. } if name == actor => {
+                EventKind::ActorStarted { actor: name, .. } if name == actor => under_way += 1,
+                EventKind::ActorEnded { actor: name, .. } if name == actor => {
                     under_way = under_way.saturating_sub(1);
                 }
                 _ => {}
@@ -239,7 +245,7 @@ fn told_apart(is_seen: bool, was_looked: bool) -> Evidence {
 }
 
 /// True if `kept` bytes are the whole file. Anything but a file holds no bytes.
-fn is_whole(found: &Found, kept: usize) -> bool {
+fn is_whole(found: &FoundEntry, kept: usize) -> bool {
     found.kind != crate::data::transcript::FoundKind::File || found.total_bytes == kept as u64
 }
 

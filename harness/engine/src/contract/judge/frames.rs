@@ -1,8 +1,8 @@
 //! Frames of a peer's output, decoded by its face.
 
-use crate::contract::face::{Exchange, Face, Frame, Framing, Held, Output, Reading};
+use crate::contract::face::{Face, Frame, FrameContent, Framing, HttpExchange, Output, Reading};
 use crate::data::lines;
-use crate::data::transcript::{Event, Kind, Transcript};
+use crate::data::transcript::{Event, EventKind, Transcript};
 
 /// Up to `most` frames of a session, and the bytes after the last one.
 pub fn of<F: Face>(
@@ -32,11 +32,13 @@ pub fn of<F: Face>(
             let place = transcript
                 .of(session)
                 .enumerate()
-                .filter(|(_, event)| matches!(event.kind, Kind::Received { .. } | Kind::Exited { .. }))
+                .filter(|(_, event)| {
+                    matches!(event.kind, EventKind::Received { .. } | EventKind::Exited { .. })
+                })
                 .last()
                 .map_or(0, |(place, _)| place);
             // A peer stopped in the middle of an answer owes no answer.
-            let is_signal = |event: &Event| matches!(event.kind, Kind::Signalled { .. });
+            let is_signal = |event: &Event| matches!(event.kind, EventKind::Signalled { .. });
             let exit = transcript.exit(session).filter(|_| !transcript.of(session).any(is_signal));
             let is_stopped = exit.is_none();
             let is_over = !is_stopped || !out.is_empty();
@@ -51,7 +53,11 @@ pub fn of<F: Face>(
 }
 
 /// Contents of HTTP replies, one per request. `dues` tells for each request if an answer is due.
-pub fn of_bodies<F: Face>(face: &F, dues: &[bool], exchanges: &[Exchange<'_>]) -> Vec<Output<F::Message>> {
+pub fn of_bodies<F: Face>(
+    face: &F,
+    dues: &[bool],
+    exchanges: &[HttpExchange<'_>],
+) -> Vec<Output<F::Message>> {
     let each = exchanges.iter().zip(dues).map(|(exchange, is_due)| {
         let bytes = exchange.body.unwrap_or_default();
         let frame = Frame { bytes, exit: None, status: exchange.status(), is_due: *is_due };
@@ -61,7 +67,7 @@ pub fn of_bodies<F: Face>(face: &F, dues: &[bool], exchanges: &[Exchange<'_>]) -
                 place: usize::MAX,
                 at_us: exchange.at_us,
                 bytes: 0,
-                held: Held::Nothing,
+                held: FrameContent::Nothing,
                 broken: None,
             },
         }
@@ -71,11 +77,11 @@ pub fn of_bodies<F: Face>(face: &F, dues: &[bool], exchanges: &[Exchange<'_>]) -
 
 fn output<F: Face>(face: &F, frame: &Frame<'_>, place: usize, at_us: u64) -> Output<F::Message> {
     let (held, broken) = match face.read(frame) {
-        Reading::Message(message) => (Held::Message(message), None),
-        Reading::Together { all, messages } => (Held::Together { all, messages }, None),
-        Reading::Beside(message) => (Held::Beside(message), None),
-        Reading::Blank => (Held::Nothing, None),
-        Reading::Broken(finding) => (Held::Nothing, Some(finding)),
+        Reading::Message(message) => (FrameContent::Message(message), None),
+        Reading::Together { all, messages } => (FrameContent::Together { all, messages }, None),
+        Reading::Beside(message) => (FrameContent::Beside(message), None),
+        Reading::Blank => (FrameContent::Nothing, None),
+        Reading::Broken(finding) => (FrameContent::Nothing, Some(finding)),
     };
     Output { place, at_us, bytes: frame.bytes.len(), held, broken }
 }

@@ -2,14 +2,18 @@
 //!
 //! The body of a reply only answers its own request.
 
-use crate::contract::face::{Asked, Came, Exchange, Face, Heard, Reply};
+use crate::contract::face::{Face, HttpExchange, HttpReplyHead, Match, PlacedExpectation, SessionTrace};
 use crate::data::finding::{Finding, Repair};
-use crate::data::lines::{self, Line};
+use crate::data::lines::{self, RequestLine};
 use crate::data::pace::Allowance;
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 
 /// HTTP exchange of each of a session's `lines`.
-pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &[Line]) -> Vec<Exchange<'a>> {
+pub(super) fn exchanges<'a>(
+    transcript: &'a Transcript,
+    session: usize,
+    lines: &[RequestLine],
+) -> Vec<HttpExchange<'a>> {
     // A step and an index within the step identify a request.
     let mut of_step = 0;
     let places: Vec<(usize, usize)> = (0..lines.len())
@@ -18,11 +22,11 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
             (lines[at].step, of_step)
         })
         .collect();
-    let mut all: Vec<Exchange<'a>> = lines.iter().map(|_| Exchange::default()).collect();
+    let mut all: Vec<HttpExchange<'a>> = lines.iter().map(|_| HttpExchange::default()).collect();
     let (mut current, mut place) = (None, 0);
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::HttpReply {
+            EventKind::HttpReply {
                 step,
                 of_step,
                 status,
@@ -37,13 +41,13 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
                 place += 1;
                 if let Some(at) = current {
                     let (status, body_bytes, keeps_open) = (*status, *body_bytes, *keeps_open);
-                    all[at].reply = Some(Reply { status, body_bytes, keeps_open });
+                    all[at].reply = Some(HttpReplyHead { status, body_bytes, keeps_open });
                     (all[at].place, all[at].at_us, all[at].wholly_sent) = (place, event.at_us, true);
                     (all[at].content_type, all[at].head) = (content_type.as_deref(), &head.0);
                     all[at].body = body.as_ref().map(|body| body.0.as_slice());
                 }
             }
-            Kind::HttpFailed { step, of_step, reason, wholly_sent, will_retry, .. } => {
+            EventKind::HttpFailed { step, of_step, reason, wholly_sent, will_retry, .. } => {
                 current = None;
                 if let Ok(at) = places.binary_search(&(*step, *of_step)) {
                     all[at].was_dropped |= will_retry;
@@ -52,7 +56,7 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
                     }
                 }
             }
-            Kind::Received { bytes } => {
+            EventKind::Received { bytes } => {
                 if let Some(at) = current.take() {
                     let end = memchr::memchr(b'\n', &bytes.0).unwrap_or(bytes.0.len());
                     all[at].body.get_or_insert(&bytes.0[..end]);
@@ -65,18 +69,18 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
 }
 
 /// HTTP requests of a session, each with its exchange.
-pub fn said(transcript: &Transcript, session: usize) -> Vec<(Line, Exchange<'_>)> {
+pub fn said(transcript: &Transcript, session: usize) -> Vec<(RequestLine, HttpExchange<'_>)> {
     let lines = lines::of_session(transcript, session);
     let exchanges = exchanges(transcript, session, &lines);
     lines.into_iter().zip(exchanges).collect()
 }
 
 /// Answered HTTP request with its duration.
-pub struct Timed<'h, 'a, F: Face> {
+pub struct TimedReply<'h, 'a, F: Face> {
     /// The request.
-    pub asked: &'a Asked<F>,
+    pub asked: &'a PlacedExpectation<F>,
     /// The answers.
-    pub came: &'h Came<'a, F>,
+    pub came: &'h Match<'a, F>,
     /// Time from sending to the end of the reply, microseconds.
     pub took_us: u64,
     /// Durations of earlier plain requests.
@@ -86,12 +90,12 @@ pub struct Timed<'h, 'a, F: Face> {
 /// Answered requests of a session that are not plain. A peer may be slow in general, so the duration of plain requests
 /// is added to the deadline of later ones.
 pub fn timed<'h, 'a, F: Face>(
-    heard: &'h Heard<'a, F>,
-    is_plain: impl Fn(&Asked<F>) -> bool,
-) -> impl Iterator<Item = Timed<'h, 'a, F>> {
+    heard: &'h SessionTrace<'a, F>,
+    is_plain: impl Fn(&PlacedExpectation<F>) -> bool,
+) -> impl Iterator<Item = TimedReply<'h, 'a, F>> {
     let mut allowance = Allowance::default();
     heard.exchanges.iter().filter_map(move |(asked, came)| {
-        let asked: &'a Asked<F> = asked;
+        let asked: &'a PlacedExpectation<F> = asked;
         // A process with a single message has no HTTP exchange.
         let exchange = heard.carriages.get(asked.line?).filter(|it| it.reply.is_some())?;
         let took_us = exchange.at_us.saturating_sub(asked.at_us);
@@ -99,11 +103,11 @@ pub fn timed<'h, 'a, F: Face>(
             allowance.saw(took_us);
             return None;
         }
-        Some(Timed { asked, came, took_us, allowance })
+        Some(TimedReply { asked, came, took_us, allowance })
     })
 }
 
-impl<F: Face> Timed<'_, '_, F> {
+impl<F: Face> TimedReply<'_, '_, F> {
     /// Describes the duration in one phrase.
     pub fn got(&self) -> String {
         format!("a reply after {} ms", self.took_us / 1_000)
@@ -122,8 +126,8 @@ impl<F: Face> Timed<'_, '_, F> {
 }
 
 /// Findings under `clause` if connections close after a reply, in steps about that clause.
-pub fn not_kept<F: Face>(heard: &Heard<'_, F>, clause: &'static str) -> Vec<Finding> {
-    let about = |asked: &Asked<F>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
+pub fn not_kept<F: Face>(heard: &SessionTrace<'_, F>, clause: &'static str) -> Vec<Finding> {
+    let about = |asked: &PlacedExpectation<F>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
     let pairs = || {
         let about = heard.exchanges.iter().filter(|(asked, _)| about(asked));
         about.filter_map(|(asked, _)| Some((*asked, &heard.carriages[asked.line?])))

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::contract::face::{Face, Part, Spot, fitting};
+use crate::contract::face::{ExpectedPart, Face, SessionPosition, fitting};
 
 /// Maximum number of pairs that are tried one by one.
 pub const PAIRS_MAX: usize = 4_000_000;
@@ -24,15 +24,15 @@ pub struct Matching {
 }
 
 /// Request to be matched.
-pub struct Place<'a, F: Face> {
+pub struct PendingRequest<'a, F: Face> {
     /// Allowed outcomes.
-    pub part: &'a Part<F>,
+    pub part: &'a ExpectedPart<F>,
     /// Position in the session.
-    pub spot: Spot,
+    pub spot: SessionPosition,
 }
 
 /// Message to be matched.
-pub struct Thing<'a, F: Face> {
+pub struct CandidateMessage<'a, F: Face> {
     /// The message.
     pub message: &'a F::Message,
     /// Key of the message.
@@ -41,7 +41,7 @@ pub struct Thing<'a, F: Face> {
     pub came: usize,
 }
 
-impl<'a, F: Face> Thing<'a, F> {
+impl<'a, F: Face> CandidateMessage<'a, F> {
     /// Message that was complete at event `came`.
     pub fn new(face: &F, message: &'a F::Message, came: usize) -> Self {
         Self { message, key: face.key(message), came }
@@ -49,15 +49,17 @@ impl<'a, F: Face> Thing<'a, F> {
 }
 
 /// Assigns messages to requests, ignoring their order in time.
-pub fn assign<F: Face>(face: &F, parts: &[Part<F>], messages: &[F::Message]) -> Matching {
-    let places: Vec<Place<'_, F>> = parts.iter().map(|part| Place { part, spot: Spot::default() }).collect();
-    let things: Vec<Thing<'_, F>> = messages.iter().map(|message| Thing::new(face, message, 0)).collect();
+pub fn assign<F: Face>(face: &F, parts: &[ExpectedPart<F>], messages: &[F::Message]) -> Matching {
+    let places: Vec<PendingRequest<'_, F>> =
+        parts.iter().map(|part| PendingRequest { part, spot: SessionPosition::default() }).collect();
+    let things: Vec<CandidateMessage<'_, F>> =
+        messages.iter().map(|message| CandidateMessage::new(face, message, 0)).collect();
     let must: Vec<bool> = parts.iter().map(|part| !part.may_be_silent()).collect();
     let mut answers: Vec<Option<usize>> = vec![None; places.len()];
     let mut left = by_key(&places, &things, &mut answers);
     if left.len().saturating_mul(places.len()) <= PAIRS_MAX {
         // Requests that need an answer come first. Later ones may move an answer but never take one away.
-        let is_open = |at: &usize| answers[*at].is_none() && !places[*at].part.is_of_thing();
+        let is_open = |at: &usize| answers[*at].is_none() && !places[*at].part.is_of_entity();
         let mut open: Vec<usize> = (0..places.len()).filter(is_open).collect();
         open.sort_by_key(|at| !must[*at]);
         let fits = |place: usize, at: usize| {
@@ -80,12 +82,12 @@ pub fn assign<F: Face>(face: &F, parts: &[Part<F>], messages: &[F::Message]) -> 
 /// Assigns messages that fit nothing to unanswered requests: first by key, then in order to those of the latest round
 /// before them, those that need an answer first. Returns the superfluous messages.
 pub fn misfits<F: Face>(
-    places: &[Place<'_, F>],
-    things: &[Thing<'_, F>],
+    places: &[PendingRequest<'_, F>],
+    things: &[CandidateMessage<'_, F>],
     mut left: Vec<usize>,
     answers: &mut [Option<usize>],
 ) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..places.len()).filter(|at| !places[*at].part.is_of_thing()).collect();
+    let mut order: Vec<usize> = (0..places.len()).filter(|at| !places[*at].part.is_of_entity()).collect();
     order.sort_by_key(|at| (Reverse(places[*at].spot.round), places[*at].part.may_be_silent()));
     let has_key = |at: usize, thing: usize| {
         let key = things[thing].key.as_deref();
@@ -112,8 +114,8 @@ pub fn misfits<F: Face>(
 
 /// Assigns messages to requests by keys that are unique among the requests; returns the other messages.
 pub fn by_key<F: Face>(
-    places: &[Place<'_, F>],
-    things: &[Thing<'_, F>],
+    places: &[PendingRequest<'_, F>],
+    things: &[CandidateMessage<'_, F>],
     answers: &mut [Option<usize>],
 ) -> Vec<usize> {
     // `None` if several requests have the key.

@@ -9,7 +9,7 @@
 
 /// Request, reduced to its role in the order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct OrderedRequest {
     /// Set if it may stay unanswered.
     pub may_be_silent: bool,
     /// Set if it may stay unanswered although later ones are answered.
@@ -50,7 +50,7 @@ const SEARCH_CELLS_MAX: usize = 4_000_000;
 /// Assigns messages `0..things` to `turns`. `can` tells if a message came after the request was begun, `fits` if it is
 /// a correct answer.
 pub fn align(
-    turns: &[Turn],
+    turns: &[OrderedRequest],
     things: usize,
     can: &dyn Fn(usize, usize) -> bool,
     fits: &dyn Fn(usize, usize) -> bool,
@@ -149,7 +149,7 @@ impl Band {
 /// not fit them. `None` if no such assignment exists. The search would find the same in quadratic time, because nothing
 /// weighs more.
 fn straight(
-    turns: &[Turn],
+    turns: &[OrderedRequest],
     things: usize,
     fits: &dyn Fn(usize, usize) -> bool,
 ) -> Option<Vec<Option<usize>>> {
@@ -176,7 +176,7 @@ const OUTSIDE: i64 = i64::MIN / 2;
 
 /// Decision at a cell.
 #[derive(Clone, Copy)]
-enum Move {
+enum AlignmentMove {
     /// The message answers the request.
     Pair,
     /// The message answers nothing.
@@ -190,38 +190,39 @@ enum Move {
 /// Assigns all messages from `head` on to `turns`, which also begin at `head`.
 fn search(
     band: &Band,
-    turns: &[Turn],
+    turns: &[OrderedRequest],
     head: usize,
     pair_weight: &dyn Fn(usize, usize) -> i64,
     answers: &mut Vec<Option<usize>>,
     extra: &mut Vec<usize>,
 ) {
     // Best weight and its move, for the requests from a row and the messages from a column on.
-    let mut best = vec![(0_i64, Move::Extra); band.cells()];
-    let weight = |best: &[(i64, Move)], row, column| band.place(row, column).map_or(OUTSIDE, |at| best[at].0);
+    let mut best = vec![(0_i64, AlignmentMove::Extra); band.cells()];
+    let weight =
+        |best: &[(i64, AlignmentMove)], row, column| band.place(row, column).map_or(OUTSIDE, |at| best[at].0);
     for row in (0..band.rows).rev() {
         let silence = if turns[row].may_be_passed_over { ALLOWED_SILENCE } else { 0 };
         let last = band.columns.min(row + band.above);
         for column in (row.saturating_sub(band.below)..=last).rev() {
             let Some(here) = band.place(row, column) else { continue };
-            let mut value = (silence + weight(&best, row + 1, column), Move::Silence);
+            let mut value = (silence + weight(&best, row + 1, column), AlignmentMove::Silence);
             // A session that may end explains every later silence. Each silent line gets the weight of an allowed
             // silence, so that no reply moves there for a better total.
             let ended = ALLOWED_SILENCE * i64::try_from(band.rows - row).unwrap_or(0);
             if turns[row].may_end && ended > value.0 {
-                value = (ended, Move::End);
+                value = (ended, AlignmentMove::End);
             }
             if column < band.columns {
                 let skip = weight(&best, row, column + 1);
                 if skip >= value.0 {
-                    value = (skip, Move::Extra);
+                    value = (skip, AlignmentMove::Extra);
                 }
                 let rest = weight(&best, row + 1, column + 1);
                 // Skip pairs that could not win even if they fitted.
                 if FIT + rest >= value.0 {
                     let pair = rest.saturating_add(pair_weight(head + row, head + column));
                     if pair >= value.0 {
-                        value = (pair, Move::Pair);
+                        value = (pair, AlignmentMove::Pair);
                     }
                 }
             }
@@ -230,20 +231,20 @@ fn search(
     }
     let (mut row, mut column) = (0, 0);
     while row < band.rows {
-        match band.place(row, column).map_or(Move::Silence, |at| best[at].1) {
-            Move::Pair => {
+        match band.place(row, column).map_or(AlignmentMove::Silence, |at| best[at].1) {
+            AlignmentMove::Pair => {
                 answers.push(Some(head + column));
                 (row, column) = (row + 1, column + 1);
             }
-            Move::Extra => {
+            AlignmentMove::Extra => {
                 extra.push(head + column);
                 column += 1;
             }
-            Move::Silence => {
+            AlignmentMove::Silence => {
                 answers.push(None);
                 row += 1;
             }
-            Move::End => {
+            AlignmentMove::End => {
                 answers.resize(answers.len() + band.rows - row, None);
                 row = band.rows;
             }
@@ -258,14 +259,14 @@ mod tests {
 
     #[test]
     fn what_needs_no_search_is_what_the_search_finds() {
-        let blank = Turn { may_be_silent: true, may_be_passed_over: true, may_end: false };
+        let blank = OrderedRequest { may_be_silent: true, may_be_passed_over: true, may_end: false };
         // Each bit stands for a line, set if blank; the other bits say which blank lines are answered.
         for (lines, answered) in (0..64_u32).flat_map(|lines| (0..64).map(move |answered| (lines, answered)))
         {
             let (mut turns, mut things) = (Vec::new(), Vec::new());
             for bit in 0..6 {
                 let (is_blank, is_answered) = (lines >> bit & 1 == 1, answered >> bit & 1 == 1);
-                turns.push(if is_blank { blank } else { Turn::default() });
+                turns.push(if is_blank { blank } else { OrderedRequest::default() });
                 if !is_blank || is_answered {
                     things.push(if is_blank { None } else { Some(bit) });
                 }

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::face::{Face, Framing, Spot, Stimulus, What};
-use crate::data::lines::{self, Line};
+use crate::contract::face::{Face, Framing, SessionPosition, Stimulus, StimulusKind};
+use crate::data::lines::{self, RequestLine};
 use crate::data::plan::{Act, Plan, Step};
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 
 /// Stimulus with its position.
-pub struct Placed<'a> {
+pub struct PlacedStimulus<'a> {
     /// Stimulus for the face.
     pub stimulus: Stimulus<'a>,
     /// Position in the session.
-    pub spot: Spot,
+    pub spot: SessionPosition,
     /// Number of its line in the session.
     pub line: Option<usize>,
 }
 
 /// Lines of each session, or its single message.
-pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<Line>> {
+pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<RequestLine>> {
     let sessions = transcript.plan.sessions.iter().enumerate();
     sessions
         .map(|(session, spec)| match face.framing(&spec.command) {
@@ -30,14 +30,14 @@ pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<Line>> {
 }
 
 /// All stimuli. A line stands where its step was written, before its consequences.
-pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<'a>> {
+pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<RequestLine>]) -> Vec<PlacedStimulus<'a>> {
     let plan: &Plan = &transcript.plan;
     let begun: Vec<BTreeMap<usize, (usize, usize)>> =
         (0..lines.len()).map(|session| lines::begun(transcript, session)).collect();
-    let mut fences: Vec<Fence> = lines.iter().map(|_| Fence::default()).collect();
+    let mut fences: Vec<FenceCounter> = lines.iter().map(|_| FenceCounter::default()).collect();
     let mut next = vec![0; lines.len()];
     let mut places = vec![0; lines.len()];
-    let mut acts = Acts::of_plan(plan);
+    let mut acts = FileSteps::of_plan(plan);
     let mut is_begun = vec![false; lines.len()];
     let mut all = Vec::new();
     for event in &transcript.events {
@@ -45,23 +45,32 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
         if is_begun.get_mut(session).is_some_and(|is_begun| !std::mem::replace(is_begun, true)) {
             let step = plan.steps.iter().position(|step| step.session == session);
             let at_us = event.at_us;
-            all.push(Placed {
-                stimulus: Stimulus { session, at_us, step, fenced: false, how: None, what: What::Begun },
-                spot: Spot::default(),
+            all.push(PlacedStimulus {
+                stimulus: Stimulus {
+                    session,
+                    at_us,
+                    step,
+                    fenced: false,
+                    how: None,
+                    what: StimulusKind::Begun,
+                },
+                spot: SessionPosition::default(),
                 line: None,
             });
         }
         let written = match &event.kind {
-            Kind::Sent { step, .. } => Some(*step),
+            EventKind::Sent { step, .. } => Some(*step),
             // An unended line and the single message of a process are complete at the end of input.
-            Kind::StdinClosed | Kind::StdinBroken { .. } | Kind::Exited { .. } => Some(usize::MAX),
+            EventKind::StdinClosed | EventKind::StdinBroken { .. } | EventKind::Exited { .. } => {
+                Some(usize::MAX)
+            }
             _ => None,
         };
         let mut took = |next: &mut usize| {
             let line = lines.get(session)?.get(*next)?;
             let is_its = match (written?, &event.kind) {
-                (usize::MAX, Kind::Exited { .. }) => transcript.plan.recorded,
-                (usize::MAX, Kind::StdinBroken { .. }) => !line.ended,
+                (usize::MAX, EventKind::Exited { .. }) => transcript.plan.recorded,
+                (usize::MAX, EventKind::StdinBroken { .. }) => !line.ended,
                 (usize::MAX, _) => true,
                 (step, _) => line.ended && line.step == step && line.at_us <= event.at_us,
             };
@@ -69,16 +78,16 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
         };
         while let Some(line) = next.get_mut(session).and_then(&mut took) {
             let (round, fenced) = fences[session].pass(plan, line.step);
-            all.push(Placed {
+            all.push(PlacedStimulus {
                 stimulus: Stimulus {
                     session,
                     at_us: line.at_us,
                     step: Some(line.step),
                     fenced,
                     how: plan.steps.get(line.step).and_then(|step| step.http.as_ref()),
-                    what: What::Said(line),
+                    what: StimulusKind::Said(line),
                 },
-                spot: Spot { sent: lines::sent(&begun[session], line), round },
+                spot: SessionPosition { sent: lines::sent(&begun[session], line), round },
                 line: Some(next[session] - 1),
             });
         }
@@ -86,16 +95,16 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
         if let Some(place) = places.get_mut(session) {
             *place += 1;
         }
-        all.push(Placed {
+        all.push(PlacedStimulus {
             stimulus: Stimulus {
                 session,
                 at_us: event.at_us,
                 step: acts.of(&event.kind),
                 fenced: false,
                 how: None,
-                what: What::Happened(&event.kind),
+                what: StimulusKind::Happened(&event.kind),
             },
-            spot: Spot { sent: place, round: 0 },
+            spot: SessionPosition { sent: place, round: 0 },
             line: None,
         });
     }
@@ -103,12 +112,12 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
 }
 
 /// Steps that put and move files: one event each, in order.
-struct Acts {
+struct FileSteps {
     puts: std::vec::IntoIter<usize>,
     moves: std::vec::IntoIter<usize>,
 }
 
-impl Acts {
+impl FileSteps {
     fn of_plan(plan: &Plan) -> Self {
         let those = |is: fn(&Act) -> bool| {
             let steps = plan.steps.iter().enumerate().filter(|(_, step)| is(&step.act));
@@ -119,13 +128,13 @@ impl Acts {
     }
 
     /// Step that caused an event.
-    fn of(&mut self, kind: &Kind) -> Option<usize> {
+    fn of(&mut self, kind: &EventKind) -> Option<usize> {
         match kind {
-            Kind::FilePut { .. } => self.puts.next(),
-            Kind::FileMoved { .. } => self.moves.next(),
-            Kind::Sent { step, .. } | Kind::HttpReply { step, .. } | Kind::HttpFailed { step, .. } => {
-                Some(*step)
-            }
+            EventKind::FilePut { .. } => self.puts.next(),
+            EventKind::FileMoved { .. } => self.moves.next(),
+            EventKind::Sent { step, .. }
+            | EventKind::HttpReply { step, .. }
+            | EventKind::HttpFailed { step, .. } => Some(*step),
             _ => None,
         }
     }
@@ -133,12 +142,12 @@ impl Acts {
 
 /// Counter of the times that the harness awaited answers in a session.
 #[derive(Default)]
-struct Fence {
+struct FenceCounter {
     step: usize,
     round: usize,
 }
 
-impl Fence {
+impl FenceCounter {
     /// Round of a line of `step`; true if the line opens the round. A step that awaits answers is a fence: everything
     /// sent before it had its chance.
     fn pass(&mut self, plan: &Plan, step: usize) -> (usize, bool) {
@@ -162,7 +171,7 @@ mod tests {
     #[test]
     fn a_transcript_that_goes_back_passes_no_fence() {
         let plan = toy::plan();
-        let mut fence = Fence::default();
+        let mut fence = FenceCounter::default();
         assert_eq!(
             [1, 0, 9, 1].map(|step| fence.pass(&plan, step)),
             [(1, true), (1, false), (2, true), (2, false)]

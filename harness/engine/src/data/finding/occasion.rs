@@ -11,7 +11,7 @@ use crate::data::json::{self, DecodeLimits, Json};
 use crate::data::payload::{Payload, Vars};
 use crate::data::plan::{Act, Chunking, Plan, Step};
 use crate::data::text::{error_line, without_values};
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 
 /// Circumstances of a finding. With the finding they identify the fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,13 +25,13 @@ pub struct Occasion {
     /// Clause and reason that the model alone gives to the fault, whatever the step is about, if they differ from the
     /// finding's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by_itself: Option<Named>,
+    pub by_itself: Option<NamedPart>,
     /// Error that a peer wrote before it died or refused the only message of its session, without parts that vary
     /// between messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub died_with: Option<String>,
     /// Kind of the message.
-    pub stimulus: Stimulus,
+    pub stimulus: MessageKind,
     /// Number of messages in the conversation, without canaries.
     pub messages: usize,
     /// Set if the conversation cuts a message, writes several at once or sends a large one. A fault may then come from
@@ -51,7 +51,7 @@ pub struct Occasion {
 
 /// Name of a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
+pub struct NamedPart {
     /// The broken clause.
     pub clause: ClauseId,
     /// Reason code.
@@ -74,7 +74,7 @@ const OF_RIGHT_MESSAGES: [&str; 11] = [
     "not_json",
 ];
 
-impl Named {
+impl NamedPart {
     /// True if the name tells the fault from others.
     pub fn tells(&self) -> bool {
         !OF_RIGHT_MESSAGES.contains(&self.reason.as_str())
@@ -84,7 +84,7 @@ impl Named {
 /// Kind of a message to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stimulus {
+pub enum MessageKind {
     /// A JSON object.
     Object,
     /// A JSON array.
@@ -109,7 +109,7 @@ pub enum Stimulus {
     Event,
 }
 
-impl Stimulus {
+impl MessageKind {
     /// True if the message holds no request, so that a peer that breaks down at it never reached its content.
     pub fn has_no_meaning(self) -> bool {
         matches!(
@@ -119,7 +119,7 @@ impl Stimulus {
     }
 }
 
-/// Size above which a message is [`Stimulus::Large`].
+/// Size above which a message is [`MessageKind::Large`].
 const LARGE_BYTES: usize = 64 << 10;
 
 /// Fills in the occasion of each finding. `by_model` are findings about the conversation without the aims of its steps;
@@ -138,7 +138,7 @@ pub fn fill_in(
         .events
         .iter()
         .filter_map(|event| match &event.kind {
-            Kind::Sent { step, payload } => Some((*step, payload)),
+            EventKind::Sent { step, payload } => Some((*step, payload)),
             _ => None,
         })
         .collect();
@@ -169,7 +169,7 @@ pub fn fill_in(
             .iter()
             .filter(|_| !is_own)
             .find(|other| is_of_one_answer(other, finding) && !told.contains(&name(other)))
-            .map(|other| Named { clause: other.clause.clone(), reason: other.reason.clone() });
+            .map(|other| NamedPart { clause: other.clause.clone(), reason: other.reason.clone() });
         finding.occasion = Some(Box::new(Occasion {
             command,
             program,
@@ -194,7 +194,7 @@ fn is_refusal_of_all(plan: &Plan, session: usize, finding: &Finding) -> bool {
 /// Error that the process of a session wrote.
 fn last_words(transcript: &Transcript, session: usize) -> Option<String> {
     transcript.of(session).find_map(|event| match &event.kind {
-        Kind::Stderr { bytes, .. } => error_line(&String::from_utf8_lossy(&bytes.0)).map(without_values),
+        EventKind::Stderr { bytes, .. } => error_line(&String::from_utf8_lossy(&bytes.0)).map(without_values),
         _ => None,
     })
 }
@@ -266,12 +266,12 @@ fn is_vehicle(plan: &Plan) -> bool {
 
 /// Message with its bytes, if they are short enough to inspect.
 struct Message {
-    kind: Stimulus,
+    kind: MessageKind,
     bytes: Vec<u8>,
 }
 
 impl Message {
-    fn new(kind: Stimulus) -> Self {
+    fn new(kind: MessageKind) -> Self {
         Self { kind, bytes: Vec::new() }
     }
 
@@ -283,29 +283,29 @@ impl Message {
 
 fn message(plan: &Plan, written: &BTreeMap<usize, &Payload>, at: Option<usize>) -> Message {
     let Some((at, step)) = at.and_then(|at| Some((at, plan.steps.get(at)?))) else {
-        return Message::new(Stimulus::Event);
+        return Message::new(MessageKind::Event);
     };
-    let Act::Send { payload, .. } = &step.act else { return Message::new(Stimulus::Script) };
+    let Act::Send { payload, .. } = &step.act else { return Message::new(MessageKind::Script) };
     let payload = written.get(&at).copied().unwrap_or(payload);
     if payload.len(&Vars::new()) > LARGE_BYTES {
-        return Message::new(Stimulus::Large);
+        return Message::new(MessageKind::Large);
     }
     let bytes = payload.expand(&Vars::new()).unwrap_or_default();
-    let kind = if step.canary { Stimulus::Canary } else { kind(json::trim(&bytes)) };
+    let kind = if step.canary { MessageKind::Canary } else { kind(json::trim(&bytes)) };
     Message { kind, bytes }
 }
 
-fn kind(text: &[u8]) -> Stimulus {
+fn kind(text: &[u8]) -> MessageKind {
     match json::decode(text, &DecodeLimits::default()) {
         Ok(decoded) => match decoded.value {
-            Json::Object(_) => Stimulus::Object,
-            Json::Array(_) => Stimulus::Array,
-            _ => Stimulus::Scalar,
+            Json::Object(_) => MessageKind::Object,
+            Json::Array(_) => MessageKind::Array,
+            _ => MessageKind::Scalar,
         },
-        Err(_) if text.is_empty() => Stimulus::Blank,
-        Err(_) if text.contains(&b'\n') => Stimulus::Lines,
-        Err(_) if std::str::from_utf8(text).is_err() => Stimulus::Binary,
-        Err(_) => Stimulus::Malformed,
+        Err(_) if text.is_empty() => MessageKind::Blank,
+        Err(_) if text.contains(&b'\n') => MessageKind::Lines,
+        Err(_) if std::str::from_utf8(text).is_err() => MessageKind::Binary,
+        Err(_) => MessageKind::Malformed,
     }
 }
 
@@ -331,11 +331,11 @@ mod tests {
             ..Plan::default()
         };
         let sent = |(step, line): (usize, &&str)| {
-            let kind = Kind::Sent { step, payload: Payload::text(format!("{line}\n")) };
+            let kind = EventKind::Sent { step, payload: Payload::text(format!("{line}\n")) };
             Event { at_us: 0, session: 0, kind }
         };
         let bytes = Bytes(b"KeyError: 'id'\n".to_vec());
-        let stderr = Event { at_us: 0, session: 0, kind: Kind::Stderr { bytes, total_bytes: 15 } };
+        let stderr = Event { at_us: 0, session: 0, kind: EventKind::Stderr { bytes, total_bytes: 15 } };
         let transcript = Transcript {
             boundary: "toy".to_owned(),
             check: "by-hand".to_owned(),
@@ -358,11 +358,11 @@ mod tests {
     fn a_peer_that_ends_behind_what_is_no_request_died_of_that() {
         let crash = || finding("A", "ended_early").of_nature(Nature::Crash);
         let stimulus = |lines: &[&str]| occasion_of_last(lines, crash(), &[]).stimulus;
-        assert_eq!(stimulus(&["not json", "{}"]), Stimulus::Malformed);
-        assert_eq!(stimulus(&["{}", "{}"]), Stimulus::Object);
-        assert_eq!(stimulus(&["not json", "1"]), Stimulus::Scalar);
+        assert_eq!(stimulus(&["not json", "{}"]), MessageKind::Malformed);
+        assert_eq!(stimulus(&["{}", "{}"]), MessageKind::Object);
+        assert_eq!(stimulus(&["not json", "1"]), MessageKind::Scalar);
         let answered = occasion_of_last(&["not json", "{}"], finding("A", "refused"), &[]);
-        assert_eq!(answered.stimulus, Stimulus::Object, "it lives");
+        assert_eq!(answered.stimulus, MessageKind::Object, "it lives");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::mem;
 
 use super::Json;
 use super::error::{DecodeError, DecodeErrorKind};
-use super::make::{Make, Nothing, Text as _, Tree};
+use super::make::{DiscardingBuilder, JsonBuilder, Make, TextBuilder as _};
 use super::number;
 
 /// Limits of the decoder.
@@ -29,12 +29,12 @@ pub struct Decoded {
     /// Value of the text.
     pub value: Json,
     /// Properties of the text that the value does not show.
-    pub facts: Facts,
+    pub facts: TextProperties,
 }
 
 /// Properties of a text that the contract leaves open and that its value does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct TextProperties {
     /// Depth of nesting of arrays and objects; a scalar has 0, `[]` has 1.
     pub depth: usize,
     /// Set if an object has two members whose names are equal after unescaping.
@@ -52,7 +52,7 @@ pub struct Facts {
 ///
 /// Returns the first offence in the text, or the exceeded limit.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
-    let (value, facts) = made::<Tree>(bytes, limits)?;
+    let (value, facts) = made::<JsonBuilder>(bytes, limits)?;
     Ok(Decoded { value, facts })
 }
 
@@ -62,10 +62,10 @@ pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<Decoded, DecodeErro
 ///
 /// As [`decode`].
 pub fn check(bytes: &[u8], limits: &DecodeLimits) -> Result<(), DecodeError> {
-    made::<Nothing>(bytes, limits).map(|_| ())
+    made::<DiscardingBuilder>(bytes, limits).map(|_| ())
 }
 
-fn made<M: Make>(bytes: &[u8], limits: &DecodeLimits) -> Result<(M::Value, Facts), DecodeError> {
+fn made<M: Make>(bytes: &[u8], limits: &DecodeLimits) -> Result<(M::Value, TextProperties), DecodeError> {
     if bytes.len() > limits.bytes_max {
         let kind = DecodeErrorKind::TooLong { bytes_max: limits.bytes_max };
         return Err(DecodeError { offset: limits.bytes_max, kind });
@@ -79,7 +79,7 @@ fn made<M: Make>(bytes: &[u8], limits: &DecodeLimits) -> Result<(M::Value, Facts
             // A syntax error before the broken sequence comes first; otherwise the sequence is the offence.
             let offset = error.valid_up_to();
             let valid = std::str::from_utf8(&bytes[..offset]).unwrap_or_default();
-            match Decoder::<Nothing>::new(valid, limits.depth_max).document() {
+            match Decoder::<DiscardingBuilder>::new(valid, limits.depth_max).document() {
                 Err(earlier) if earlier.offset < offset => Err(earlier),
                 _ => Err(DecodeError { offset, kind: DecodeErrorKind::InvalidUtf8 }),
             }
@@ -97,7 +97,7 @@ const ESCAPED_BYTES: usize = 48;
 const MEMBERS: usize = 8;
 
 /// Open array or object, with the start of its elements on the stack of finished values.
-enum Open<T> {
+enum OpenContainer<T> {
     Array { start: usize },
     Object { start: usize, key: T },
 }
@@ -106,8 +106,8 @@ struct Decoder<'a, M: Make> {
     text: &'a str,
     position: usize,
     depth_max: usize,
-    facts: Facts,
-    open: Vec<Open<M::Text>>,
+    facts: TextProperties,
+    open: Vec<OpenContainer<M::Text>>,
     // Finished elements of all open arrays and members of all open objects. A closing bracket moves its own into a
     // vector of exactly their number: one allocation per container.
     elements: Vec<M::Value>,
@@ -120,14 +120,14 @@ impl<'a, M: Make> Decoder<'a, M> {
             text,
             position: 0,
             depth_max,
-            facts: Facts::default(),
+            facts: TextProperties::default(),
             open: Vec::new(),
             elements: Vec::new(),
             members: Vec::with_capacity(MEMBERS),
         }
     }
 
-    fn document(mut self) -> Result<(M::Value, Facts), DecodeError> {
+    fn document(mut self) -> Result<(M::Value, TextProperties), DecodeError> {
         let value = self.value()?;
         match self.skip_white_space() {
             None => Ok((value, self.facts)),
@@ -142,7 +142,7 @@ impl<'a, M: Make> Decoder<'a, M> {
             loop {
                 match self.open.last_mut() {
                     None => return Ok(value),
-                    Some(Open::Array { start }) => {
+                    Some(OpenContainer::Array { start }) => {
                         let start = *start;
                         self.elements.push(value);
                         match self.skip_white_space() {
@@ -154,14 +154,14 @@ impl<'a, M: Make> Decoder<'a, M> {
                             found => return Err(self.unexpected("`,` or `]`", found)),
                         }
                     }
-                    Some(Open::Object { start, key }) => {
+                    Some(OpenContainer::Object { start, key }) => {
                         let start = *start;
                         self.members.push((mem::take(key), value));
                         match self.skip_white_space() {
                             Some(b',') => {
                                 self.position += 1;
                                 let next = self.key()?;
-                                if let Some(Open::Object { key, .. }) = self.open.last_mut() {
+                                if let Some(OpenContainer::Object { key, .. }) = self.open.last_mut() {
                                     *key = next;
                                 }
                                 break;
@@ -194,7 +194,7 @@ impl<'a, M: Make> Decoder<'a, M> {
                     return Ok(Some(M::object(Vec::new())));
                 }
                 let key = self.key()?;
-                self.open.push(Open::Object { start: self.members.len(), key });
+                self.open.push(OpenContainer::Object { start: self.members.len(), key });
                 return Ok(None);
             }
             Some(b'[') => {
@@ -203,7 +203,7 @@ impl<'a, M: Make> Decoder<'a, M> {
                     self.position += 1;
                     return Ok(Some(M::array(Vec::new())));
                 }
-                self.open.push(Open::Array { start: self.elements.len() });
+                self.open.push(OpenContainer::Array { start: self.elements.len() });
                 return Ok(None);
             }
             Some(b't') => self.word("true", Some(true))?,

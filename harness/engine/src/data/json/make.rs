@@ -9,7 +9,7 @@ use super::number::Number;
 const PAIRWISE_MEMBERS_MAX: usize = 16;
 
 /// Builder of a string or member name.
-pub(super) trait Text: Default {
+pub(super) trait TextBuilder: Default {
     /// Starts with `run` and reserves space for `more` further bytes.
     fn of(run: &str, more: usize) -> Self;
     /// Appends the character of an escape.
@@ -20,7 +20,7 @@ pub(super) trait Text: Default {
 
 /// Builder of values.
 pub(super) trait Make {
-    type Text: Text;
+    type Text: TextBuilder;
     type Value;
 
     fn string(text: Self::Text) -> Self::Value;
@@ -34,12 +34,12 @@ pub(super) trait Make {
 }
 
 /// Builds a [`Json`].
-pub(super) struct Tree;
+pub(super) struct JsonBuilder;
 
 /// Builds nothing: values take no memory, and duplicate names are not noticed.
-pub(super) struct Nothing;
+pub(super) struct DiscardingBuilder;
 
-impl Text for String {
+impl TextBuilder for String {
     fn of(run: &str, more: usize) -> Self {
         let mut text = Self::with_capacity(run.len() + more);
         text.push_str(run);
@@ -55,7 +55,7 @@ impl Text for String {
     }
 }
 
-impl Make for Tree {
+impl Make for JsonBuilder {
     type Text = String;
     type Value = Json;
 
@@ -91,7 +91,7 @@ impl Make for Tree {
     }
 }
 
-impl Text for () {
+impl TextBuilder for () {
     fn of(_: &str, _: usize) {}
 
     fn push(&mut self, _: char) {}
@@ -99,7 +99,7 @@ impl Text for () {
     fn push_str(&mut self, _: &str) {}
 }
 
-impl Make for Nothing {
+impl Make for DiscardingBuilder {
     type Text = ();
     type Value = ();
 

@@ -183,15 +183,19 @@ fn same_level<'a>(left: &'a Json, right: &'a Json, pending: &mut Vec<(&'a Json, 
     }
 }
 
-type Members = [(String, Json)];
+type MemberSlice = [(String, Json)];
 
 /// Maximum number of members that are searched linearly.
 const WALKED_MEMBERS_MAX: usize = 16;
 
 /// Compares members; the last of several with one name counts.
-fn same_members<'a>(left: &'a Members, right: &'a Members, pending: &mut Vec<(&'a Json, &'a Json)>) -> bool {
+fn same_members<'a>(
+    left: &'a MemberSlice,
+    right: &'a MemberSlice,
+    pending: &mut Vec<(&'a Json, &'a Json)>,
+) -> bool {
     if left.len().max(right.len()) > WALKED_MEMBERS_MAX {
-        let index = |members: &'a Members| -> HashMap<&'a str, &'a Json> {
+        let index = |members: &'a MemberSlice| -> HashMap<&'a str, &'a Json> {
             members.iter().map(|(key, value)| (key.as_str(), value)).collect()
         };
         let (left, right) = (index(left), index(right));
@@ -200,7 +204,7 @@ fn same_members<'a>(left: &'a Members, right: &'a Members, pending: &mut Vec<(&'
                 .iter()
                 .all(|(key, value)| right.get(key).is_some_and(|other| same_level(value, other, pending)));
     }
-    let counting = |members: &'a Members| {
+    let counting = |members: &'a MemberSlice| {
         let counts = move |at: usize, key: &str| !members[at + 1..].iter().any(|(later, _)| later == key);
         members.iter().enumerate().filter(move |(at, (key, _))| counts(*at, key)).map(|(_, member)| member)
     };

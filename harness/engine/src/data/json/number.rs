@@ -12,10 +12,10 @@ const MACHINE_EXPONENT_DIGITS_MAX: usize = 18;
 ///
 /// `1 == 1.0 == 1e0 == 10e-1` and `-0 == 0`, with exponents of any size: nothing is rounded to a double or expanded.
 #[derive(Clone)]
-pub struct Number(Text);
+pub struct Number(NumberText);
 
 #[derive(Clone)]
-enum Text {
+enum NumberText {
     Short { len: u8, bytes: [u8; SHORT_BYTES_MAX] },
     Long(Box<str>),
 }
@@ -37,9 +37,9 @@ impl Number {
         match bytes.get_mut(..text.len()) {
             Some(head) => {
                 head.copy_from_slice(text.as_bytes());
-                Number(Text::Short { len: text.len() as u8, bytes })
+                Number(NumberText::Short { len: text.len() as u8, bytes })
             }
-            None => Number(Text::Long(text.into())),
+            None => Number(NumberText::Long(text.into())),
         }
     }
 
@@ -47,10 +47,10 @@ impl Number {
     pub fn text(&self) -> &str {
         match &self.0 {
             // The bytes come from one `str`: the default is never used.
-            Text::Short { len, bytes } => {
+            NumberText::Short { len, bytes } => {
                 std::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default()
             }
-            Text::Long(text) => text,
+            NumberText::Long(text) => text,
         }
     }
 

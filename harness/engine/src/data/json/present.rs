@@ -2,7 +2,7 @@
 //!
 //! A peer that answers one of them differently reads text instead of JSON.
 
-use super::write::{Compact, Place, Style, write, write_code_unit};
+use super::write::{Compact, Style, WhitespacePlace, write, write_code_unit};
 use super::{Json, Number};
 
 /// Presentation of a value that makes no difference to its meaning.
@@ -108,7 +108,7 @@ fn with_extra_members(value: &Json, rng: &mut impl FnMut() -> u64) -> Json {
 struct Spaced<'a, R>(&'a mut R);
 
 impl<R: FnMut() -> u64> Style for Spaced<'_, R> {
-    fn space(&mut self, out: &mut String, _: Place, _: usize) {
+    fn space(&mut self, out: &mut String, _: WhitespacePlace, _: usize) {
         out.push_str([" ", "\t", "  ", " \t ", ""][draw(self.0, 5)]);
     }
 }
@@ -116,7 +116,7 @@ impl<R: FnMut() -> u64> Style for Spaced<'_, R> {
 struct Escaped<'a, R>(&'a mut R);
 
 impl<R: FnMut() -> u64> Style for Escaped<'_, R> {
-    fn space(&mut self, _: &mut String, _: Place, _: usize) {}
+    fn space(&mut self, _: &mut String, _: WhitespacePlace, _: usize) {}
 
     fn string(&mut self, out: &mut String, string: &str) {
         out.push('"');
@@ -140,7 +140,7 @@ impl<R: FnMut() -> u64> Style for Escaped<'_, R> {
 struct Respelled<'a, R>(&'a mut R);
 
 impl<R: FnMut() -> u64> Style for Respelled<'_, R> {
-    fn space(&mut self, _: &mut String, _: Place, _: usize) {}
+    fn space(&mut self, _: &mut String, _: WhitespacePlace, _: usize) {}
 
     fn number(&mut self, out: &mut String, number: &Number) {
         respell(out, number.text(), draw(self.0, 6));

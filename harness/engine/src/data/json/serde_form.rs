@@ -12,7 +12,7 @@ use super::{Json, Number};
 pub const SERDE_DEPTH_MAX: usize = 128;
 
 /// Value with the number of levels that may still open inside it.
-struct Level<'a>(&'a Json, usize);
+struct NestedValue<'a>(&'a Json, usize);
 
 impl Serialize for Json {
     /// Writes integers of `i64` and `u64` exactly and other numbers as the nearest double.
@@ -21,13 +21,13 @@ impl Serialize for Json {
     ///
     /// Fails for a number beyond the range of doubles, or nesting beyond [`SERDE_DEPTH_MAX`].
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Level(self, SERDE_DEPTH_MAX).serialize(serializer)
+        NestedValue(self, SERDE_DEPTH_MAX).serialize(serializer)
     }
 }
 
-impl Serialize for Level<'_> {
+impl Serialize for NestedValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Level(value, levels) = *self;
+        let NestedValue(value, levels) = *self;
         let inner = || levels.checked_sub(1).ok_or_else(|| S::Error::custom(too_deep()));
         match value {
             Json::Null => serializer.serialize_unit(),
@@ -45,7 +45,7 @@ impl Serialize for Level<'_> {
                 let inner = inner()?;
                 let mut sequence = serializer.serialize_seq(Some(items.len()))?;
                 for item in items {
-                    sequence.serialize_element(&Level(item, inner))?;
+                    sequence.serialize_element(&NestedValue(item, inner))?;
                 }
                 sequence.end()
             }
@@ -53,7 +53,7 @@ impl Serialize for Level<'_> {
                 let inner = inner()?;
                 let mut map = serializer.serialize_map(Some(members.len()))?;
                 for (key, value) in members {
-                    map.serialize_entry(key, &Level(value, inner))?;
+                    map.serialize_entry(key, &NestedValue(value, inner))?;
                 }
                 map.end()
             }

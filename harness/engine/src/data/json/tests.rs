@@ -110,7 +110,7 @@ fn every_proper_prefix_of_a_container_is_refused() {
 #[test]
 fn facts_tell_what_the_value_does_not_show() {
     let facts = |text: &str| decode_bytes(text.as_bytes()).expect("JSON").facts;
-    assert_eq!(facts("1"), Facts::default());
+    assert_eq!(facts("1"), TextProperties::default());
     assert_eq!(facts("[{\"a\":[]},[]]").depth, 3);
     assert_eq!(facts("[[[]],[]]").depth, 3);
     let many: Vec<String> = (0..40).map(|at| format!("\"k{at}\":{at}")).collect();

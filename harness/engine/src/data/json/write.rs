@@ -8,7 +8,7 @@ use super::{Json, Number};
 /// Style of a text: spelling of its tokens and white space between them.
 pub(super) trait Style {
     /// Writes white space, or nothing, at `place` inside `depth` open containers.
-    fn space(&mut self, out: &mut String, place: Place, depth: usize);
+    fn space(&mut self, out: &mut String, place: WhitespacePlace, depth: usize);
 
     /// Writes a string or a member name, quotes included.
     fn string(&mut self, out: &mut String, string: &str) {
@@ -23,7 +23,7 @@ pub(super) trait Style {
 
 /// Place where white space may stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WhitespacePlace {
     /// Before the first and after the last token of the text.
     Outside,
     /// Between the brackets of an empty container.
@@ -40,14 +40,14 @@ pub(super) enum Place {
     AfterColon,
 }
 
-enum Open<'a> {
+enum OpenIterator<'a> {
     Array(slice::Iter<'a, Json>),
     Object(slice::Iter<'a, (String, Json)>),
 }
 
 /// Appends `value` to `out` in this style.
 pub(super) fn write(out: &mut String, value: &Json, style: &mut impl Style) {
-    style.space(out, Place::Outside, 0);
+    style.space(out, WhitespacePlace::Outside, 0);
     let mut open = Vec::new();
     write_or_open(out, value, style, &mut open);
     let mut first = true;
@@ -55,35 +55,42 @@ pub(super) fn write(out: &mut String, value: &Json, style: &mut impl Style) {
         let depth = open.len();
         let (child, closing) = match open.last_mut() {
             None => break,
-            Some(Open::Array(items)) => (items.next().map(|value| (None, value)), ']'),
-            Some(Open::Object(members)) => (members.next().map(|(key, value)| (Some(key), value)), '}'),
+            Some(OpenIterator::Array(items)) => (items.next().map(|value| (None, value)), ']'),
+            Some(OpenIterator::Object(members)) => {
+                (members.next().map(|(key, value)| (Some(key), value)), '}')
+            }
         };
         let Some((key, value)) = child else {
-            style.space(out, Place::BeforeClose, depth - 1);
+            style.space(out, WhitespacePlace::BeforeClose, depth - 1);
             out.push(closing);
             open.pop();
             first = false;
             continue;
         };
         if !first {
-            style.space(out, Place::AfterElement, depth);
+            style.space(out, WhitespacePlace::AfterElement, depth);
             out.push(',');
         }
-        style.space(out, Place::BeforeElement, depth);
+        style.space(out, WhitespacePlace::BeforeElement, depth);
         if let Some(key) = key {
             style.string(out, key);
-            style.space(out, Place::BeforeColon, depth);
+            style.space(out, WhitespacePlace::BeforeColon, depth);
             out.push(':');
-            style.space(out, Place::AfterColon, depth);
+            style.space(out, WhitespacePlace::AfterColon, depth);
         }
         write_or_open(out, value, style, &mut open);
         first = open.len() > depth;
     }
-    style.space(out, Place::Outside, 0);
+    style.space(out, WhitespacePlace::Outside, 0);
 }
 
 /// Writes a scalar or an empty container, or the opening bracket of another container.
-fn write_or_open<'a>(out: &mut String, value: &'a Json, style: &mut impl Style, open: &mut Vec<Open<'a>>) {
+fn write_or_open<'a>(
+    out: &mut String,
+    value: &'a Json,
+    style: &mut impl Style,
+    open: &mut Vec<OpenIterator<'a>>,
+) {
     match value {
         Json::Null => out.push_str("null"),
         Json::Bool(true) => out.push_str("true"),
@@ -93,19 +100,19 @@ fn write_or_open<'a>(out: &mut String, value: &'a Json, style: &mut impl Style, 
         Json::Array(items) => {
             out.push('[');
             if items.is_empty() {
-                style.space(out, Place::Empty, open.len());
+                style.space(out, WhitespacePlace::Empty, open.len());
                 out.push(']');
             } else {
-                open.push(Open::Array(items.iter()));
+                open.push(OpenIterator::Array(items.iter()));
             }
         }
         Json::Object(members) => {
             out.push('{');
             if members.is_empty() {
-                style.space(out, Place::Empty, open.len());
+                style.space(out, WhitespacePlace::Empty, open.len());
                 out.push('}');
             } else {
-                open.push(Open::Object(members.iter()));
+                open.push(OpenIterator::Object(members.iter()));
             }
         }
     }
@@ -149,21 +156,24 @@ pub(super) fn write_code_unit(out: &mut String, unit: u16, upper_case: bool) {
 pub(super) struct Compact;
 
 impl Style for Compact {
-    fn space(&mut self, _: &mut String, _: Place, _: usize) {}
+    fn space(&mut self, _: &mut String, _: WhitespacePlace, _: usize) {}
 }
 
 /// Style with one element per line and two spaces per level.
 struct Pretty;
 
 impl Style for Pretty {
-    fn space(&mut self, out: &mut String, place: Place, depth: usize) {
+    fn space(&mut self, out: &mut String, place: WhitespacePlace, depth: usize) {
         match place {
-            Place::BeforeElement | Place::BeforeClose => {
+            WhitespacePlace::BeforeElement | WhitespacePlace::BeforeClose => {
                 out.push('\n');
                 out.extend(std::iter::repeat_n("  ", depth));
             }
-            Place::AfterColon => out.push(' '),
-            Place::Outside | Place::Empty | Place::AfterElement | Place::BeforeColon => {}
+            WhitespacePlace::AfterColon => out.push(' '),
+            WhitespacePlace::Outside
+            | WhitespacePlace::Empty
+            | WhitespacePlace::AfterElement
+            | WhitespacePlace::BeforeColon => {}
         }
     }
 }

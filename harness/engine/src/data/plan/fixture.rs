@@ -22,8 +22,8 @@ pub enum Fixture {
         /// Body of every reply.
         body: Payload,
         /// Handling of requests and replies.
-        #[serde(default, skip_serializing_if = "Manner::is_plain")]
-        manner: Manner,
+        #[serde(default, skip_serializing_if = "ListenerSettings::is_plain")]
+        manner: ListenerSettings,
     },
     /// Program that the peer starts, a script for sh. Its variable is `{{name.path}}`.
     Actor {
@@ -84,7 +84,7 @@ impl Fixture {
 /// Handling of requests and replies by a [`Fixture::Listener`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Manner {
+pub struct ListenerSettings {
     /// Set if it reads and records the body of a request before it answers; otherwise it answers after the head.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
@@ -99,14 +99,14 @@ pub struct Manner {
     pub fault: Option<ReplyFault>,
     /// Separate reply for one path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aside: Option<Box<Aside>>,
+    pub aside: Option<Box<PathReply>>,
 }
 
 /// Separate reply of a [`Fixture::Listener`] for one path. Its hits and replies are recorded under the listener's name
 /// followed by the path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Aside {
+pub struct PathReply {
     /// Path, which begins with a slash.
     pub path: String,
     /// Status.
@@ -118,7 +118,7 @@ pub struct Aside {
     pub fault: Option<ReplyFault>,
 }
 
-impl Manner {
+impl ListenerSettings {
     /// True if all settings have their defaults.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
@@ -228,7 +228,7 @@ pub enum ActorStep {
         /// Set if the child leaves the process group for a session of its own.
         leave_group: bool,
     },
-    /// Records part of its surroundings, see [`crate::data::transcript::Seen`].
+    /// Records part of its surroundings, see [`crate::data::transcript::SightResult`].
     Look(Sight),
     /// Uses this amount of a resource and releases it. If the system refuses, the actor exits with [`REFUSED_STATUS`]
     /// or dies by the limit's signal without a core file. Otherwise the next step follows.

@@ -24,7 +24,7 @@ pub(super) struct Instance<'a> {
 }
 
 /// Members of an object.
-pub(super) struct Members<'a> {
+pub(super) struct ObjectMembers<'a> {
     members: &'a [(String, Json)],
     /// Levels left in the values of the members.
     levels: usize,
@@ -59,15 +59,15 @@ impl jsonschema::json::Json for Instances {
 }
 
 impl<'a> Node<'a, Instances> for Instance<'a> {
-    type Object = Members<'a>;
+    type Object = ObjectMembers<'a>;
     type Array = Items<'a>;
     type Number = serde_json::Number;
 
-    fn as_object(&self) -> Option<Members<'a>> {
+    fn as_object(&self) -> Option<ObjectMembers<'a>> {
         let members = self.json.as_object()?;
         Some(match self.levels.checked_sub(1) {
-            Some(levels) => Members { members, levels },
-            None => Members { members: &[], levels: 0 },
+            Some(levels) => ObjectMembers { members, levels },
+            None => ObjectMembers { members: &[], levels: 0 },
         })
     }
 
@@ -127,7 +127,7 @@ impl<'a> Node<'a, Instances> for Instance<'a> {
     }
 }
 
-impl<'a> Object<'a, Instances> for Members<'a> {
+impl<'a> Object<'a, Instances> for ObjectMembers<'a> {
     type Node = Instance<'a>;
     type MemberName = &'a str;
     type MembersIter = std::vec::IntoIter<(&'a str, Instance<'a>)>;

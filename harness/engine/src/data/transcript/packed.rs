@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-use super::{Event, Kind, Transcript};
+use super::{Event, EventKind, Transcript};
 
 /// Minimum size of compressed pieces, bytes.
 const LARGE_BYTES: usize = 4 << 10;
@@ -61,12 +61,12 @@ impl From<Packed> for Transcript {
 /// Parts of an event that may be large.
 fn large_bytes(event: &mut Event) -> impl Iterator<Item = &mut Vec<u8>> {
     let (one, found) = match &mut event.kind {
-        Kind::Received { bytes }
-        | Kind::ActorReceived { bytes, .. }
-        | Kind::FileHeld { bytes, .. }
-        | Kind::HttpReply { body: Some(bytes), .. }
-        | Kind::ListenerHit { body: bytes, .. } => (Some(bytes), None),
-        Kind::Looked { found, .. } => (None, Some(found)),
+        EventKind::Received { bytes }
+        | EventKind::ActorReceived { bytes, .. }
+        | EventKind::FileHeld { bytes, .. }
+        | EventKind::HttpReply { body: Some(bytes), .. }
+        | EventKind::ListenerHit { body: bytes, .. } => (Some(bytes), None),
+        EventKind::Looked { found, .. } => (None, Some(found)),
         _ => (None, None),
     };
     let found = found.into_iter().flatten().filter_map(|found| found.bytes.as_mut());
@@ -91,7 +91,7 @@ mod tests {
     use crate::data::facts::Facts;
     use crate::data::plan::Plan;
     use crate::data::rng::Rng;
-    use crate::data::transcript::{Bytes, Found, FoundKind};
+    use crate::data::transcript::{Bytes, FoundEntry, FoundKind};
 
     #[test]
     fn a_packed_transcript_comes_back_to_the_byte_and_takes_less() {
@@ -102,7 +102,7 @@ mod tests {
             large(),
             Bytes((0..LARGE_BYTES).map(|_| rng.below(256) as u8).collect()),
         ];
-        let found = |bytes: Option<Bytes>| Found {
+        let found = |bytes: Option<Bytes>| FoundEntry {
             path: Bytes::default(),
             kind: FoundKind::File,
             inode: 1,
@@ -110,13 +110,13 @@ mod tests {
             total_bytes: 1,
             bytes,
         };
-        let looked = Kind::Looked {
+        let looked = EventKind::Looked {
             label: String::new(),
             path: Bytes::default(),
             found: vec![found(None), found(Some(Bytes::default())), found(Some(large()))],
             cut: false,
         };
-        let kinds = pieces.map(|bytes| Kind::Received { bytes }).into_iter().chain([looked]);
+        let kinds = pieces.map(|bytes| EventKind::Received { bytes }).into_iter().chain([looked]);
         let events: Vec<Event> = kinds.map(|kind| Event { at_us: 7, session: 1, kind }).collect();
         let transcript = Transcript {
             boundary: "any".to_owned(),

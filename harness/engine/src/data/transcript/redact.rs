@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use super::{Event, Found, Kind, Seen, Transcript};
+use super::{Event, EventKind, FoundEntry, SightResult, Transcript};
 use crate::data::payload::{Payload, Segment, Vars};
 
 /// Minimum length of a secret: replacing shorter values would garble unrelated bytes.
@@ -149,14 +149,14 @@ impl Secrets {
         for event in events {
             for made in event.kind.made() {
                 match made {
-                    Made::Piece(stream, bytes) => {
+                    PeerOutput::Piece(stream, bytes) => {
                         streams.entry((event.session, stream)).or_default().push(bytes);
                     }
-                    Made::Bytes(bytes) => {
+                    PeerOutput::Bytes(bytes) => {
                         self.cover(bytes);
                     }
-                    Made::Text(text) => self.cover_text(text),
-                    Made::Payload(payload) => self.cover_payload(payload),
+                    PeerOutput::Text(text) => self.cover_text(text),
+                    PeerOutput::Payload(payload) => self.cover_payload(payload),
                 }
             }
         }
@@ -205,7 +205,7 @@ impl Secret {
     fn is_begun_at(&self, at: usize, bytes: &[u8]) -> bool {
         let mut end = at;
         for (c, _) in &self.pairs {
-            match Unit::read(*c, &bytes[end..]) {
+            match SpelledCharacter::read(*c, &bytes[end..]) {
                 Some(unit) => end += unit.length(),
                 // The last character may be incomplete.
                 None => {
@@ -227,7 +227,7 @@ impl Secret {
             if end == bytes.len() && units.len() >= CUT_CHARS_MIN {
                 break;
             }
-            let unit = Unit::read(*c, &bytes[end..])?;
+            let unit = SpelledCharacter::read(*c, &bytes[end..])?;
             units.push((end, unit));
             end += unit.length();
         }
@@ -242,7 +242,7 @@ impl Secret {
 
 /// Spelling of one character, with its length in bytes.
 #[derive(Debug, Clone, Copy)]
-enum Unit {
+enum SpelledCharacter {
     /// The character itself.
     Plain(usize),
     /// `\u` and four digits after some backslashes, or two of them for a surrogate pair.
@@ -253,7 +253,7 @@ enum Unit {
     Percent(usize),
 }
 
-impl Unit {
+impl SpelledCharacter {
     /// Spelling of `c` at the start of `text`, if it stands there.
     fn read(c: char, text: &[u8]) -> Option<Self> {
         let mut buffer = [0; 4];
@@ -352,7 +352,7 @@ pub fn placeholder(n: usize, length: usize) -> String {
 }
 
 /// Part of an event that a peer produced.
-enum Made<'e> {
+enum PeerOutput<'e> {
     /// Piece of a named stream.
     Piece(String, &'e mut Vec<u8>),
     /// Separate bytes.
@@ -363,22 +363,22 @@ enum Made<'e> {
     Payload(&'e mut Payload),
 }
 
-impl Kind {
+impl EventKind {
     /// All parts of the event that a peer produced or received. Every field is named here, so that a new one is not
     /// forgotten.
-    fn made(&mut self) -> Vec<Made<'_>> {
-        fn texts(words: &mut [String]) -> Vec<Made<'_>> {
-            words.iter_mut().map(Made::Text).collect()
+    fn made(&mut self) -> Vec<PeerOutput<'_>> {
+        fn texts(words: &mut [String]) -> Vec<PeerOutput<'_>> {
+            words.iter_mut().map(PeerOutput::Text).collect()
         }
         match self {
             Self::Started { argv } | Self::ClientStarted { argv } => texts(argv),
-            Self::StartFailed { error } => vec![Made::Text(error)],
+            Self::StartFailed { error } => vec![PeerOutput::Text(error)],
             Self::Clock { unix_ms: _ } => Vec::new(),
-            Self::Sent { step: _, payload } => vec![Made::Payload(payload)],
-            Self::Answered { bytes } => vec![Made::Bytes(&mut bytes.0)],
+            Self::Sent { step: _, payload } => vec![PeerOutput::Payload(payload)],
+            Self::Answered { bytes } => vec![PeerOutput::Bytes(&mut bytes.0)],
             Self::StdinClosed | Self::StdoutClosed | Self::Killed | Self::WatchOverflow => Vec::new(),
             Self::StdinBroken { unwritten_bytes: _ } | Self::ClientDeaf { unwritten_bytes: _ } => Vec::new(),
-            Self::Received { bytes } => vec![Made::Piece(String::new(), &mut bytes.0)],
+            Self::Received { bytes } => vec![PeerOutput::Piece(String::new(), &mut bytes.0)],
             Self::HttpReply {
                 step: _,
                 of_step: _,
@@ -392,8 +392,8 @@ impl Kind {
                 keeps_open: _,
                 took_us: _,
             } => {
-                let bytes = body.iter_mut().chain([head]).map(|bytes| Made::Bytes(&mut bytes.0));
-                content_type.iter_mut().map(Made::Text).chain(bytes).collect()
+                let bytes = body.iter_mut().chain([head]).map(|bytes| PeerOutput::Bytes(&mut bytes.0));
+                content_type.iter_mut().map(PeerOutput::Text).chain(bytes).collect()
             }
             Self::HttpFailed {
                 step: _,
@@ -403,67 +403,72 @@ impl Kind {
                 wholly_sent: _,
                 will_retry: _,
             } => {
-                vec![Made::Text(reason)]
+                vec![PeerOutput::Text(reason)]
             }
             Self::StdoutOverflow { bytes_max: _, lines_max: _ } => Vec::new(),
             Self::Stderr { bytes, total_bytes: _ } | Self::ClientStderr { bytes, total_bytes: _ } => {
-                vec![Made::Bytes(&mut bytes.0)]
+                vec![PeerOutput::Bytes(&mut bytes.0)]
             }
             Self::Signalled { signal: _ } => Vec::new(),
             Self::Exited { exit: _ } | Self::ClientExited { exit: _ } => Vec::new(),
             Self::DeadlinePassed { awaited: _, waited_ms: _ } | Self::Waited { ms: _ } => Vec::new(),
             Self::Memory { label: _, hwm_bytes: _ } | Self::Processor { label: _, used_ms: _ } => Vec::new(),
-            Self::LeakedProcess { pid: _, command } => vec![Made::Text(command)],
-            Self::LeftFile { path } => vec![Made::Text(path)],
+            Self::LeakedProcess { pid: _, command } => vec![PeerOutput::Text(command)],
+            Self::LeftFile { path } => vec![PeerOutput::Text(path)],
             Self::ListenerHit { listener: _, head, body } => {
-                vec![Made::Bytes(&mut head.0), Made::Bytes(&mut body.0)]
+                vec![PeerOutput::Bytes(&mut head.0), PeerOutput::Bytes(&mut body.0)]
             }
             Self::ListenerReplied { listener: _, status: _, bytes: _, whole: _ } => Vec::new(),
             Self::ActorStarted { actor: _, argv, pid: _ } => texts(argv),
-            Self::ActorReceived { actor, bytes, pid: _ } => vec![Made::Piece(actor.clone(), &mut bytes.0)],
+            Self::ActorReceived { actor, bytes, pid: _ } => {
+                vec![PeerOutput::Piece(actor.clone(), &mut bytes.0)]
+            }
             Self::ActorSaw { actor: _, pid: _, seen } => seen.made(),
-            Self::ActorWrote { actor: _, pid: _, bytes, whole: _ } => vec![Made::Payload(bytes)],
+            Self::ActorWrote { actor: _, pid: _, bytes, whole: _ } => vec![PeerOutput::Payload(bytes)],
             Self::ActorEnded { actor: _, pid: _, exit: _ } => Vec::new(),
-            Self::RecordingStopped { why } => vec![Made::Text(why)],
-            Self::FileHeld { file: _, bytes } => vec![Made::Bytes(&mut bytes.0)],
+            Self::RecordingStopped { why } => vec![PeerOutput::Text(why)],
+            Self::FileHeld { file: _, bytes } => vec![PeerOutput::Bytes(&mut bytes.0)],
             Self::Looked { label: _, path, found, cut: _ } => {
-                let found = found.iter_mut().flat_map(Found::made);
-                std::iter::once(Made::Bytes(&mut path.0)).chain(found).collect()
+                let found = found.iter_mut().flat_map(FoundEntry::made);
+                std::iter::once(PeerOutput::Bytes(&mut path.0)).chain(found).collect()
             }
             Self::FilePut { path, bytes, error } => {
-                let error = error.iter_mut().map(Made::Text);
-                [Made::Bytes(&mut path.0), Made::Payload(bytes)].into_iter().chain(error).collect()
+                let error = error.iter_mut().map(PeerOutput::Text);
+                [PeerOutput::Bytes(&mut path.0), PeerOutput::Payload(bytes)]
+                    .into_iter()
+                    .chain(error)
+                    .collect()
             }
             Self::FileMoved { from, to, error } => {
-                let error = error.iter_mut().map(Made::Text);
-                [from, to].map(|path| Made::Bytes(&mut path.0)).into_iter().chain(error).collect()
+                let error = error.iter_mut().map(PeerOutput::Text);
+                [from, to].map(|path| PeerOutput::Bytes(&mut path.0)).into_iter().chain(error).collect()
             }
             Self::FolderChanged { folder: _, path, change: _, is_folder: _, pair: _ } => {
-                vec![Made::Bytes(&mut path.0)]
+                vec![PeerOutput::Bytes(&mut path.0)]
             }
             Self::ActorAlive { actor: _, label: _, role: _ } => Vec::new(),
-            Self::ActorFileStays { actor: _, label: _, path } => vec![Made::Text(path)],
+            Self::ActorFileStays { actor: _, label: _, path } => vec![PeerOutput::Text(path)],
         }
     }
 }
 
-impl Found {
-    fn made(&mut self) -> Vec<Made<'_>> {
+impl FoundEntry {
+    fn made(&mut self) -> Vec<PeerOutput<'_>> {
         let Self { path, kind: _, inode: _, mode: _, total_bytes: _, bytes } = self;
-        std::iter::once(path).chain(bytes).map(|bytes| Made::Bytes(&mut bytes.0)).collect()
+        std::iter::once(path).chain(bytes).map(|bytes| PeerOutput::Bytes(&mut bytes.0)).collect()
     }
 }
 
-impl Seen {
-    fn made(&mut self) -> Vec<Made<'_>> {
+impl SightResult {
+    fn made(&mut self) -> Vec<PeerOutput<'_>> {
         match self {
             Self::Payload { path, bytes, total_bytes: _, mode: _, folder_mode: _, is_own: _ } => {
-                vec![Made::Text(path), Made::Bytes(&mut bytes.0)]
+                vec![PeerOutput::Text(path), PeerOutput::Bytes(&mut bytes.0)]
             }
-            Self::NoPayload { path, error } => vec![Made::Text(path), Made::Text(error)],
-            Self::Environment { bytes } => vec![Made::Bytes(&mut bytes.0)],
-            Self::Limits { text } | Self::Status { text } => vec![Made::Text(text)],
-            Self::Stdin { state: _, bytes } => vec![Made::Bytes(&mut bytes.0)],
+            Self::NoPayload { path, error } => vec![PeerOutput::Text(path), PeerOutput::Text(error)],
+            Self::Environment { bytes } => vec![PeerOutput::Bytes(&mut bytes.0)],
+            Self::Limits { text } | Self::Status { text } => vec![PeerOutput::Text(text)],
+            Self::Stdin { state: _, bytes } => vec![PeerOutput::Bytes(&mut bytes.0)],
         }
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn parse(
         let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
         format!("{name}{place} is not TOML: {message}")
     })?;
-    let reader = Reader { text, name, boundaries };
+    let reader = ConfigReader { text, name, boundaries };
     reader.config(&table, folder)
 }
 
@@ -59,13 +59,13 @@ fn line_of_offset(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
-struct Reader<'a> {
+struct ConfigReader<'a> {
     text: &'a str,
     name: &'a str,
     boundaries: &'a [&'static dyn Boundary],
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// Prefixes a sentence with the place of a key.
     fn at(&self, table: &str, key: &str, sentence: impl fmt::Display) -> Misconfigured {
         match self.line_of(table, key) {

@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_feature_may_be_a_word_or_a_list_of_words() {
-        let key = ConfigKey::worded_feature("level", &["low", "high"], "how far");
+        let key = ConfigKey::feature_with_values("level", &["low", "high"], "how far");
         for value in ["\"low\"", "[\"low\",\"high\"]", "[]", "false"] {
             assert_eq!(check_feature(&key, &value.parse().unwrap()), Ok(()), "{value}");
         }

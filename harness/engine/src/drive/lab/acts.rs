@@ -3,19 +3,19 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::Run;
-use crate::contract::boundary::Moment;
+use super::PlanRun;
+use crate::contract::boundary::WriteContext;
 use crate::data::blame::HarnessFault;
 use crate::data::json::Json;
 use crate::data::payload::Payload;
 use crate::data::plan::{Act, CWD, Chunking, ROOT_URI, Step};
 use crate::data::text::percent_encoded;
-use crate::data::transcript::{Awaited, Kind, stdout};
+use crate::data::transcript::{Awaited, EventKind, stdout};
 use crate::drive::fixture::{Fixtures, now_us};
 use crate::drive::transport::in_process::UNIX_MS_AT_START;
 use crate::drive::transport::{Pumped, Until};
 
-impl Run<'_> {
+impl PlanRun<'_> {
     pub(super) fn step(
         &mut self,
         index: usize,
@@ -91,19 +91,19 @@ impl Run<'_> {
             Act::SampleMemory { label } => {
                 let bytes = self.connections[session].as_mut().and_then(|c| c.memory_hwm_bytes());
                 if let Some(hwm_bytes) = bytes {
-                    self.record(session, Kind::Memory { label: label.clone(), hwm_bytes });
+                    self.record(session, EventKind::Memory { label: label.clone(), hwm_bytes });
                 }
             }
             Act::SampleProcessor { label } => {
                 let used = self.connections[session].as_ref().and_then(|it| it.cpu_time());
                 if let Some(used_ms) = used.and_then(|used| u64::try_from(used.as_millis()).ok()) {
-                    self.record(session, Kind::Processor { label: label.clone(), used_ms });
+                    self.record(session, EventKind::Processor { label: label.clone(), used_ms });
                 }
             }
             Act::Play { script, life_ms } => {
                 if !script.is_null() {
                     let unix_ms = self.moment(session, index).unix_ms;
-                    self.record(session, Kind::Clock { unix_ms });
+                    self.record(session, EventKind::Clock { unix_ms });
                 }
                 self.play(index, session, script, *life_ms)?;
                 if let Some(fixtures) = fixtures {
@@ -140,14 +140,14 @@ impl Run<'_> {
         let mut bytes = payload.expand(&self.vars)?;
         let mut written = payload.filled(&self.vars)?;
         let is_one_body = step.http.as_ref().is_some_and(|how| !how.is_raw());
-        let moment = Moment { is_one_body, ..self.moment(session, index) };
+        let moment = WriteContext { is_one_body, ..self.moment(session, index) };
         if let Some(sealed) = self.lab.peer.boundary.seal(&self.lab.peer.facts, &bytes, &moment) {
-            self.record(session, Kind::Clock { unix_ms: moment.unix_ms });
+            self.record(session, EventKind::Clock { unix_ms: moment.unix_ms });
             written = Payload::from_bytes(&sealed);
             bytes = sealed;
         }
         let (length, lines) = (bytes.len(), memchr::memchr_iter(b'\n', &bytes).count());
-        let kind = Kind::Sent { step: index, payload: written };
+        let kind = EventKind::Sent { step: index, payload: written };
         self.record(session, kind);
         let live = &mut self.live[session];
         live.bytes_pending += length;
@@ -243,7 +243,7 @@ impl Run<'_> {
     }
 
     /// Current time for a server in this session.
-    fn moment(&self, session: usize, step: usize) -> Moment {
+    fn moment(&self, session: usize, step: usize) -> WriteContext {
         let now_ms = self.now_us(session) / 1_000;
         let unix_ms = match self.lab.peer.is_process() {
             true => SystemTime::now()
@@ -251,6 +251,6 @@ impl Run<'_> {
                 .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
             false => UNIX_MS_AT_START + now_ms,
         };
-        Moment { unix_ms, run: self.run.clone(), step, is_one_body: false }
+        WriteContext { unix_ms, run: self.run.clone(), step, is_one_body: false }
     }
 }

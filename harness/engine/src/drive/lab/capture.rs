@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Run;
+use super::PlanRun;
 use crate::data::json::{self, DecodeLimits, Json};
 use crate::data::near_miss;
 use crate::data::plan::{Act, Capture};
@@ -13,13 +13,13 @@ use crate::data::transcript::redact;
 const FILL: &str = "fill-";
 
 /// Value captured from a reply.
-pub(crate) struct Taken {
+pub(crate) struct CapturedValue {
     value: Option<Json>,
     /// Set if the reply says that it is the last.
     is_last: bool,
 }
 
-impl Taken {
+impl CapturedValue {
     /// Captures from `reply`.
     pub(crate) fn of(reply: &[u8], capture: &Capture) -> Self {
         let decoded = json::decode(json::trim(reply), &DecodeLimits::default()).ok();
@@ -39,11 +39,11 @@ impl Taken {
     }
 }
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Captures a value from the last awaited frame; `None` if it lacks one.
     pub(super) fn capture(&mut self, session: usize, capture: &Capture) -> Option<()> {
         let frame = self.last_frame(session)?;
-        self.learn_from(Taken::of(&frame, capture).value.as_ref()?, frame.len(), capture);
+        self.learn_from(CapturedValue::of(&frame, capture).value.as_ref()?, frame.len(), capture);
         Some(())
     }
 
@@ -55,7 +55,7 @@ impl Run<'_> {
 
     /// Captures from the whole output of a step in a chain; returns true if the conversation goes on.
     pub(super) fn capture_output(&mut self, output: &[u8], capture: &Capture) -> bool {
-        let taken = Taken::of(output, capture);
+        let taken = CapturedValue::of(output, capture);
         let goes_on = taken.value.is_some() && !taken.completes(self.captured.as_ref(), capture);
         if let Some(value) = taken.value.as_ref().filter(|_| goes_on) {
             self.learn_from(value, output.len(), capture);
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::data::payload::Payload;
     use crate::data::plan::{Chunking, Step};
-    use crate::data::transcript::Kind;
+    use crate::data::transcript::EventKind;
     use crate::drive::lab::tests::stage::carry_out;
 
     /// Number of calls of a counting program, each with the output of the one before, until it says stop or nothing
@@ -129,7 +129,7 @@ mod tests {
             [Step::new(send), finish].map(|step| Step { session, ..step })
         });
         let transcript = carry_out(&program, Vec::new(), steps.collect());
-        transcript.events.iter().filter(|event| matches!(event.kind, Kind::Started { .. })).count()
+        transcript.events.iter().filter(|event| matches!(event.kind, EventKind::Started { .. })).count()
     }
 
     #[test]

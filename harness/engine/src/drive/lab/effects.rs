@@ -3,18 +3,18 @@
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-use super::Run;
+use super::PlanRun;
 use crate::data::blame::HarnessFault;
 use crate::data::budget::LOOK_FOR_INTERRUPT_EVERY;
-use crate::data::plan::Effect;
-use crate::data::transcript::{Awaited, Kind};
+use crate::data::plan::AwaitedEffect;
+use crate::data::transcript::{Awaited, EventKind};
 use crate::drive::fixture::Fixtures;
 use crate::drive::transport::{Pumped, Until};
 
 /// Maximum wait for an effect after every process that could cause it has ended, milliseconds.
 const AFTERMATH_MS: u64 = 1_000;
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Waits until `what` has happened. Returns false after `within`, which is recorded.
     ///
     /// # Errors
@@ -22,7 +22,7 @@ impl Run<'_> {
     pub(super) fn await_effect(
         &mut self,
         session: usize,
-        what: &Effect,
+        what: &AwaitedEffect,
         within: Duration,
         fixtures: &Fixtures,
     ) -> Result<bool, HarnessFault> {
@@ -41,7 +41,7 @@ impl Run<'_> {
             }
             if left.is_zero() || self.lab.budget.is_interrupted() {
                 let waited_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                self.record(session, Kind::DeadlinePassed { awaited: Awaited::Effect, waited_ms });
+                self.record(session, EventKind::DeadlinePassed { awaited: Awaited::Effect, waited_ms });
                 return Ok(false);
             }
             let pumped = self.pump_beside(session, Until::Elapsed(left), left, Some(signal.as_fd()));

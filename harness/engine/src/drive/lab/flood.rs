@@ -2,7 +2,7 @@
 
 use crate::data::payload::Vars;
 use crate::data::plan::{Act, Plan};
-use crate::data::transcript::{Event, Kind};
+use crate::data::transcript::{Event, EventKind};
 
 /// Allowance for unasked output, bytes. It is small, as many sessions run in parallel, and floods are noticed soon.
 const UNASKED_BYTES: usize = 1 << 20;
@@ -45,22 +45,23 @@ pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -
 /// explain, and `bytes_kept` of the output after it and of an unended frame. More shows nothing more: a run may hold
 /// hundreds of such transcripts, and judging a frame costs many times its size.
 pub(super) fn cut(events: &mut Vec<Event>, bytes_kept: usize) {
-    let overflows = events.iter().filter(|event| matches!(event.kind, Kind::StdoutOverflow { .. }));
+    let overflows = events.iter().filter(|event| matches!(event.kind, EventKind::StdoutOverflow { .. }));
     let sessions: Vec<usize> = overflows.map(|event| event.session).collect();
     for session in sessions {
         cut_frames(events, session);
         cut_open_frame(events, session, bytes_kept);
-        let is_stimulus = |event: &Event| event.session == session && matches!(event.kind, Kind::Sent { .. });
+        let is_stimulus =
+            |event: &Event| event.session == session && matches!(event.kind, EventKind::Sent { .. });
         let behind = events.iter().rposition(is_stimulus).map_or(0, |last| last + 1);
         let mut room = bytes_kept;
         for event in events[behind..].iter_mut().filter(|event| event.session == session) {
-            if let Kind::Received { bytes } = &mut event.kind {
+            if let EventKind::Received { bytes } = &mut event.kind {
                 bytes.0.truncate(room);
                 bytes.0.shrink_to_fit();
                 room -= bytes.0.len();
             }
         }
-        events.retain(|event| !matches!(&event.kind, Kind::Received { bytes } if bytes.0.is_empty()));
+        events.retain(|event| !matches!(&event.kind, EventKind::Received { bytes } if bytes.0.is_empty()));
     }
     events.shrink_to_fit();
 }
@@ -70,11 +71,11 @@ fn cut_frames(events: &mut [Event], session: usize) {
     let (mut room, mut is_full) = (UNASKED_FRAMES, false);
     for event in events.iter_mut().filter(|event| event.session == session) {
         match &mut event.kind {
-            Kind::Sent { payload, .. } => {
+            EventKind::Sent { payload, .. } => {
                 room = room.saturating_add(payload.lines().max(1).saturating_mul(FRAMES_PER_MESSAGE));
             }
-            Kind::Received { bytes } if is_full => bytes.0 = Vec::new(),
-            Kind::Received { bytes } => {
+            EventKind::Received { bytes } if is_full => bytes.0 = Vec::new(),
+            EventKind::Received { bytes } => {
                 let ends = memchr::memchr_iter(b'\n', &bytes.0).map(|feed| feed + 1);
                 let (frames, end) = ends.take(room).zip(1..).fold((0, 0), |_, (end, frames)| (frames, end));
                 is_full = frames == room;
@@ -93,7 +94,7 @@ fn cut_frames(events: &mut [Event], session: usize) {
 fn cut_open_frame(events: &mut [Event], session: usize, bytes_kept: usize) {
     let mut room = bytes_kept;
     let received = events.iter_mut().filter(|event| event.session == session).filter_map(|event| {
-        if let Kind::Received { bytes } = &mut event.kind { Some(&mut bytes.0) } else { None }
+        if let EventKind::Received { bytes } = &mut event.kind { Some(&mut bytes.0) } else { None }
     });
     let received: Vec<&mut Vec<u8>> = received.collect();
     let last_end = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map(|feed| feed + 1);
@@ -113,16 +114,16 @@ mod tests {
     use crate::data::plan::{Chunking, Step};
     use crate::data::transcript::Bytes;
 
-    fn event(session: usize, kind: Kind) -> Event {
+    fn event(session: usize, kind: EventKind) -> Event {
         Event { at_us: 0, session, kind }
     }
 
     fn received(session: usize, length: usize) -> Event {
-        event(session, Kind::Received { bytes: Bytes(vec![b'x'; length]) })
+        event(session, EventKind::Received { bytes: Bytes(vec![b'x'; length]) })
     }
 
     fn line(length: usize) -> Event {
-        event(0, Kind::Received { bytes: Bytes(["x".repeat(length), "\n".to_owned()].concat().into()) })
+        event(0, EventKind::Received { bytes: Bytes(["x".repeat(length), "\n".to_owned()].concat().into()) })
     }
 
     #[test]
@@ -147,11 +148,14 @@ mod tests {
 
     #[test]
     fn frames_that_no_message_can_have_brought_are_dropped_wherever_they_came() {
-        let sent = || event(0, Kind::Sent { step: 0, payload: Payload::text("a\nb\n") });
+        let sent = || event(0, EventKind::Sent { step: 0, payload: Payload::text("a\nb\n") });
         let frames = |count: usize, then: &str| {
-            event(0, Kind::Received { bytes: Bytes(["x\n".repeat(count), then.to_owned()].concat().into()) })
+            event(
+                0,
+                EventKind::Received { bytes: Bytes(["x\n".repeat(count), then.to_owned()].concat().into()) },
+            )
         };
-        let overflow = || event(0, Kind::StdoutOverflow { bytes_max: 9, lines_max: Some(9) });
+        let overflow = || event(0, EventKind::StdoutOverflow { bytes_max: 9, lines_max: Some(9) });
         let room = UNASKED_FRAMES + 2 * FRAMES_PER_MESSAGE;
         let mut events = vec![sent(), frames(room + 1, "y"), sent(), frames(5, ""), overflow()];
         cut(&mut events, 10);
@@ -163,9 +167,9 @@ mod tests {
 
     #[test]
     fn a_frame_that_never_ends_is_cut_wherever_it_began() {
-        let sent = || event(0, Kind::Sent { step: 0, payload: Payload::text("a\n") });
-        let text = |text: &str| event(0, Kind::Received { bytes: Bytes(text.into()) });
-        let overflow = || event(0, Kind::StdoutOverflow { bytes_max: 9, lines_max: None });
+        let sent = || event(0, EventKind::Sent { step: 0, payload: Payload::text("a\n") });
+        let text = |text: &str| event(0, EventKind::Received { bytes: Bytes(text.into()) });
+        let overflow = || event(0, EventKind::StdoutOverflow { bytes_max: 9, lines_max: None });
         let mut events = vec![text("long\nx"), sent(), text("xxx"), sent(), text("xxx"), overflow()];
         cut(&mut events, 2);
         assert_eq!(events, [text("long\nx"), sent(), text("x"), sent(), overflow()]);
@@ -173,8 +177,8 @@ mod tests {
 
     #[test]
     fn what_came_before_the_last_stimulus_and_in_other_sessions_stays() {
-        let sent = || event(0, Kind::Sent { step: 0, payload: Payload::text("a") });
-        let overflow = || event(0, Kind::StdoutOverflow { bytes_max: 9, lines_max: None });
+        let sent = || event(0, EventKind::Sent { step: 0, payload: Payload::text("a") });
+        let overflow = || event(0, EventKind::StdoutOverflow { bytes_max: 9, lines_max: None });
         let before = [sent(), line(90), sent(), received(1, 80)];
         let mut events =
             [&before[..], &[received(0, 8), received(0, 7), received(0, 6), overflow()]].concat();

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Run;
-use crate::contract::counterpart::Doing;
+use super::PlanRun;
+use crate::contract::counterpart::CounterpartAction;
 use crate::data::blame::HarnessFault;
 use crate::data::payload::Vars;
-use crate::data::transcript::{Awaited, Kind};
+use crate::data::transcript::{Awaited, EventKind};
 use crate::drive::transport::inbox::micros;
 use crate::drive::transport::{Pumped, Until};
 
@@ -16,7 +16,7 @@ use crate::drive::transport::{Pumped, Until};
 /// budget.
 const FRAMES_MAX: u64 = 8_192;
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Runs the counterpart until the peer ends or its time is over, then ends the session.
     pub(super) fn play(
         &mut self,
@@ -80,21 +80,26 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn carry_out(&mut self, step: usize, session: usize, doing: Doing) -> Result<(), HarnessFault> {
+    fn carry_out(
+        &mut self,
+        step: usize,
+        session: usize,
+        doing: CounterpartAction,
+    ) -> Result<(), HarnessFault> {
         match doing {
-            Doing::Write { payload, chunking } => {
+            CounterpartAction::Write { payload, chunking } => {
                 let bytes = payload.expand(&Vars::new())?;
-                self.record(session, Kind::Sent { step, payload });
+                self.record(session, EventKind::Sent { step, payload });
                 if let Some(connection) = self.connections[session].as_mut() {
                     connection.queue(bytes, chunking);
                 }
             }
-            Doing::Die => {
+            CounterpartAction::Die => {
                 if let Some(connection) = self.connections[session].as_mut() {
                     connection.hang_up();
                 }
             }
-            Doing::HangUp => {
+            CounterpartAction::HangUp => {
                 if let Some(connection) = self.connections[session].as_mut() {
                     connection.close_stdin();
                 }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::Run;
+use super::PlanRun;
 use crate::data::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::drive::transport::{Connection, Pumped, Source, Until, Waiting, wait_for};
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Waits on a session and meanwhile takes the output of the others.
     pub(super) fn pump(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
         if self.lab.peer.boundary.converses() {
@@ -44,7 +44,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits as [`Run::pump`] does; returns `None` as soon as `eye` is readable.
+    /// Waits as [`PlanRun::pump`] does; returns `None` as soon as `eye` is readable.
     pub(super) fn pump_beside(
         &mut self,
         session: usize,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Run, is_plain};
+use super::{PlanRun, is_plain};
 use crate::data::plan::{Act, Chunking, Step};
-use crate::data::transcript::{Awaited, Bytes, Kind};
+use crate::data::transcript::{Awaited, Bytes, EventKind};
 use crate::drive::transport::{Pumped, Until};
 
 /// Maximum number of frames searched for answers: longer than any stream that the harness asks for.
@@ -18,21 +18,21 @@ const FRAMES_BEHIND: u64 = 8;
 
 /// Beginning of a frame: an event, and an offset in its received bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct FrameStart {
     event: usize,
     byte: usize,
     /// Number of the frame, from 0.
     number: u64,
 }
 
-impl Place {
+impl FrameStart {
     /// Place of frame `number`, which begins with an event.
     pub(super) fn of_event(event: usize, number: u64) -> Self {
         Self { event, byte: 0, number }
     }
 }
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Waits for the frames due for a step. If a canary follows, a missing reply costs only a short wait: the canary's
     /// answer shows if the reply was lost or the peer is dead.
     pub(super) fn await_reply(&mut self, index: usize, step: &Step) {
@@ -145,7 +145,7 @@ impl Run<'_> {
 
     /// Records a missed deadline that needed no waiting.
     fn nothing_comes(&mut self, session: usize, awaited: Awaited) {
-        self.record(session, Kind::DeadlinePassed { awaited, waited_ms: 0 });
+        self.record(session, EventKind::DeadlinePassed { awaited, waited_ms: 0 });
         self.live[session].over = true;
     }
 
@@ -200,7 +200,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits as [`Run::pump`] does, with a new deadline after each due reply: a peer may take its time for each.
+    /// Waits as [`PlanRun::pump`] does, with a new deadline after each due reply: a peer may take its time for each.
     pub(super) fn pump_while_replies_come(
         &mut self,
         session: usize,
@@ -273,7 +273,7 @@ impl Run<'_> {
             let number = live.sorted;
             live.sorted += 1;
             live.sorted_at = place;
-            let Some(aside) = peer.boundary.aside(&peer.facts, self.plan, &frame) else { continue };
+            let Some(aside) = peer.boundary.unmatched_frame(&peer.facts, self.plan, &frame) else { continue };
             live.asides.push(number);
             live.replies_held.extend(aside.reply);
         }
@@ -281,7 +281,7 @@ impl Run<'_> {
             return;
         }
         for reply in std::mem::take(&mut self.live[session].replies_held) {
-            self.record(session, Kind::Answered { bytes: Bytes(reply.clone()) });
+            self.record(session, EventKind::Answered { bytes: Bytes(reply.clone()) });
             if let Some(connection) = self.connections[session].as_mut() {
                 connection.queue(reply, Chunking::Whole);
             }
@@ -291,14 +291,14 @@ impl Run<'_> {
     /// True if the last write to a session did not end its line.
     fn is_within_line(&self, session: usize) -> bool {
         let sent = self.events.iter().rev().find_map(|event| match &event.kind {
-            Kind::Sent { payload, .. } if event.session == session => Some(payload),
+            EventKind::Sent { payload, .. } if event.session == session => Some(payload),
             _ => None,
         });
         sent.and_then(|sent| sent.expand(&self.vars).ok()).is_some_and(|bytes| !bytes.ends_with(b"\n"))
     }
 
     /// Next complete frame from `place` on that is not an aside; moves `place` past it.
-    fn next_frame(&self, session: usize, place: &mut Place) -> Option<Vec<u8>> {
+    fn next_frame(&self, session: usize, place: &mut FrameStart) -> Option<Vec<u8>> {
         loop {
             let number = place.number;
             let frame = self.next_of_all(session, place)?;
@@ -309,10 +309,10 @@ impl Run<'_> {
     }
 
     /// Complete frame at `place`; moves `place` past it.
-    fn next_of_all(&self, session: usize, place: &mut Place) -> Option<Vec<u8>> {
+    fn next_of_all(&self, session: usize, place: &mut FrameStart) -> Option<Vec<u8>> {
         let mut frame = Vec::new();
         for (at, event) in self.events.iter().enumerate().skip(place.event) {
-            let Kind::Received { bytes } = &event.kind else { continue };
+            let EventKind::Received { bytes } = &event.kind else { continue };
             if event.session != session {
                 continue;
             }
@@ -323,7 +323,7 @@ impl Run<'_> {
                 continue;
             };
             frame.extend_from_slice(&rest[..feed]);
-            *place = Place { event: at, byte: begin + feed + 1, number: place.number + 1 };
+            *place = FrameStart { event: at, byte: begin + feed + 1, number: place.number + 1 };
             return Some(frame);
         }
         None
@@ -337,7 +337,7 @@ impl Run<'_> {
         let mut ended = self.live[session].frames;
         let mut pieces: Vec<&[u8]> = Vec::new();
         for event in self.events.iter().rev().filter(|event| event.session == session) {
-            let Kind::Received { bytes } = &event.kind else { continue };
+            let EventKind::Received { bytes } = &event.kind else { continue };
             let bytes = bytes.0.as_slice();
             let end = if pieces.is_empty() {
                 if index >= ended {
@@ -361,6 +361,6 @@ impl Run<'_> {
 }
 
 /// True for a missed deadline of the peer.
-fn is_missed(kind: &Kind) -> bool {
-    matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited != Awaited::Effect)
+fn is_missed(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::DeadlinePassed { awaited, .. } if *awaited != Awaited::Effect)
 }

@@ -18,7 +18,7 @@ use crate::data::facts::Facts;
 use crate::data::pace::{Pace, written};
 use crate::data::payload::Payload;
 use crate::data::plan::{Act, Chunking, Plan, Session, Step};
-use crate::data::transcript::{Awaited, Kind, Transcript};
+use crate::data::transcript::{Awaited, EventKind, Transcript};
 use crate::drive::fixture::ActorExe;
 use crate::drive::peer::{Origin, Peer};
 use crate::run::reproducer::conversation;
@@ -89,7 +89,7 @@ fn talk(peer: &Peer, start_up: Duration, steps: Vec<Step>) -> Transcript {
 /// Missed deadlines, each with the milliseconds waited.
 fn in_vain(transcript: &Transcript) -> Vec<(Awaited, u64)> {
     let passed = transcript.events.iter().filter_map(|event| match event.kind {
-        Kind::DeadlinePassed { awaited, waited_ms } => Some((awaited, waited_ms)),
+        EventKind::DeadlinePassed { awaited, waited_ms } => Some((awaited, waited_ms)),
         _ => None,
     });
     passed.collect()
@@ -153,7 +153,7 @@ fn the_start_of_a_process_is_let_pass_and_where_none_was_measured_a_short_one() 
     let peer = sh("sleep 0.6; while read -r line; do echo \"$line\"; done");
     let waited_until_us = || {
         let transcript = talk(&peer, Duration::from_secs(20), vec![Step::new(Act::AwaitStart)]);
-        let waited = transcript.events.iter().find(|event| matches!(event.kind, Kind::Waited { .. }));
+        let waited = transcript.events.iter().find(|event| matches!(event.kind, EventKind::Waited { .. }));
         waited.map(|event| event.at_us).unwrap()
     };
     assert!(waited_until_us() >= 300_000);

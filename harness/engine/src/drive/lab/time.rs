@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{LARGE_BYTES, Run};
+use super::{LARGE_BYTES, PlanRun};
 use crate::data::budget;
 use crate::data::pace::{FIRST_ANSWER, Measured};
 use crate::data::plan::{Act, Step};
-use crate::data::transcript::{Awaited, Kind};
+use crate::data::transcript::{Awaited, EventKind};
 use crate::drive::transport::{Pumped, Until};
 
 /// Deadline of a reply as a multiple of the slowest canary, if that exceeds the budget: peers that start a process per
@@ -34,7 +34,7 @@ const REPLIES_PER_LIFE: u32 = 480;
 /// Start-up time granted to any process if none was measured.
 const START_LEAST: Duration = Duration::from_millis(300);
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Waits for `time`.
     pub(super) fn let_pass(&mut self, session: usize, time: Duration) {
         let began = Instant::now();
@@ -43,7 +43,7 @@ impl Run<'_> {
             // Processes that the peer started may be inspected after its end.
             self.idle(time.saturating_sub(began.elapsed()), None);
         }
-        self.record(session, Kind::Waited { ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) });
+        self.record(session, EventKind::Waited { ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) });
     }
 
     /// Total of the intended waits in the plan.
@@ -73,8 +73,8 @@ impl Run<'_> {
     /// as much.
     pub(super) fn is_given_up(&self, session: usize) -> bool {
         let start_up = self.lab.budget.start_up;
-        let is_whole = |kind: &Kind| match kind {
-            Kind::DeadlinePassed { awaited: Awaited::Exit | Awaited::Frames, waited_ms } => {
+        let is_whole = |kind: &EventKind| match kind {
+            EventKind::DeadlinePassed { awaited: Awaited::Exit | Awaited::Frames, waited_ms } => {
                 Duration::from_millis(*waited_ms) >= start_up
             }
             _ => false,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::drive::machine::{Action, Event, Machine, Millis};
+use crate::drive::machine::{Action, Machine, MachineEvent, Millis};
 
 /// Wake-up times of a machine; a shell may remember only the last one requested.
 #[derive(Default)]
@@ -54,19 +54,19 @@ impl Machine for Sleepy {
         actions.push(Action::WakeAt(self.begins_at));
     }
 
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         if self.has_begun {
             return self.inner.handle(event, now, actions);
         }
         match event {
-            Event::StdinEof => self.has_ended = true,
+            MachineEvent::StdinEof => self.has_ended = true,
             // Ends at once, as a process without a handler does.
-            Event::Terminate => actions.push(Action::Exit(128 + 15)),
+            MachineEvent::Terminate => actions.push(Action::Exit(128 + 15)),
             _ if now >= self.begins_at => {
                 self.has_begun = true;
                 self.inner.begin(now, actions);
                 if self.has_ended {
-                    self.inner.handle(Event::StdinEof, now, actions);
+                    self.inner.handle(MachineEvent::StdinEof, now, actions);
                 }
             }
             _ => {}
@@ -79,14 +79,14 @@ impl Machine for Sleepy {
 }
 
 /// Machine that delays the output and exit of its inner machine.
-pub(super) struct Late {
+pub(super) struct DelayedMachine {
     inner: Box<dyn Machine>,
     delay: Millis,
     held: VecDeque<(Millis, Action)>,
     wakes: Wakes,
 }
 
-impl Late {
+impl DelayedMachine {
     pub(super) fn new(inner: Box<dyn Machine>, delay: Millis) -> Self {
         Self { inner, delay, held: VecDeque::new(), wakes: Wakes::default() }
     }
@@ -111,16 +111,16 @@ impl Late {
     }
 }
 
-impl Machine for Late {
+impl Machine for DelayedMachine {
     fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let mut inner = Vec::new();
         self.inner.begin(now, &mut inner);
         self.pass_on(inner, now, actions);
     }
 
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         let mut inner = Vec::new();
-        let is_ours = matches!(event, Event::Wake) && !self.wakes.pass(now);
+        let is_ours = matches!(event, MachineEvent::Wake) && !self.wakes.pass(now);
         if !is_ours {
             self.inner.handle(event, now, &mut inner);
         }
@@ -139,28 +139,30 @@ mod tests {
     use super::*;
     use crate::data::budget::Budget;
     use crate::data::plan::Chunking;
-    use crate::data::transcript::Kind;
+    use crate::data::transcript::EventKind;
     use crate::drive::transport::in_process::InProcessConnection;
     use crate::drive::transport::{Connection, Log, Pumped, Until};
 
     /// Answers each byte with a line and ends with its input.
-    struct Answers;
+    struct AnsweringMachine;
 
-    impl Machine for Answers {
-        fn handle(&mut self, event: Event<'_>, _now: Millis, actions: &mut Vec<Action>) {
+    impl Machine for AnsweringMachine {
+        fn handle(&mut self, event: MachineEvent<'_>, _now: Millis, actions: &mut Vec<Action>) {
             match event {
-                Event::Stdin(bytes) => actions.extend(bytes.iter().map(|_| Action::Stdout(b"x\n".to_vec()))),
-                Event::StdinEof => actions.push(Action::Exit(0)),
+                MachineEvent::Stdin(bytes) => {
+                    actions.extend(bytes.iter().map(|_| Action::Stdout(b"x\n".to_vec())))
+                }
+                MachineEvent::StdinEof => actions.push(Action::Exit(0)),
                 _ => {}
             }
         }
     }
 
     #[derive(Default)]
-    struct Seen(Vec<(u64, Kind)>);
+    struct RecordedEvents(Vec<(u64, EventKind)>);
 
-    impl Log for Seen {
-        fn record(&mut self, at_us: u64, kind: Kind) {
+    impl Log for RecordedEvents {
+        fn record(&mut self, at_us: u64, kind: EventKind) {
             self.0.push((at_us, kind));
         }
     }
@@ -168,28 +170,28 @@ mod tests {
     /// Times of the two replies and of the end, milliseconds.
     fn times(machine: Box<dyn Machine>) -> (Vec<u64>, u64) {
         let mut connection = InProcessConnection::new(machine, &Budget::default());
-        let mut seen = Seen::default();
+        let mut seen = RecordedEvents::default();
         connection.queue(b"ab".to_vec(), Chunking::Every(1));
         connection.close_stdin();
         let pumped = connection.pump(Until::Exited, Duration::from_secs(60), &mut seen);
         assert_eq!(pumped, Pumped::Reached);
-        let at = |wanted: fn(&Kind) -> bool| {
+        let at = |wanted: fn(&EventKind) -> bool| {
             seen.0.iter().filter(|(_, kind)| wanted(kind)).map(|(at, _)| at / 1_000).collect::<Vec<_>>()
         };
-        let ended = at(|kind| matches!(kind, Kind::Exited { .. }));
-        (at(|kind| matches!(kind, Kind::Received { .. })), ended[0])
+        let ended = at(|kind| matches!(kind, EventKind::Exited { .. }));
+        (at(|kind| matches!(kind, EventKind::Received { .. })), ended[0])
     }
 
     #[test]
     fn one_that_starts_late_reads_and_writes_nothing_before() {
-        let (replies, ended) = times(Box::new(Sleepy::new(Box::new(Answers), 5_000)));
+        let (replies, ended) = times(Box::new(Sleepy::new(Box::new(AnsweringMachine), 5_000)));
         assert!(replies.iter().all(|at| *at == 5_000), "{replies:?}");
         assert_eq!(ended, 5_000);
     }
 
     #[test]
     fn one_that_writes_late_ends_after_its_last_reply() {
-        let (replies, ended) = times(Box::new(Late::new(Box::new(Answers), 1_000)));
+        let (replies, ended) = times(Box::new(DelayedMachine::new(Box::new(AnsweringMachine), 1_000)));
         assert!(replies.iter().all(|at| *at == 1_000), "{replies:?}");
         assert_eq!(ended, 1_000);
     }

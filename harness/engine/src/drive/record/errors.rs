@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use super::relay::{Teller, What, Whose, read};
-use crate::data::transcript::{Bytes, Kind};
+use super::relay::{RelayEventKind, RelaySender, RelaySide, read};
+use crate::data::transcript::{Bytes, EventKind};
 
 /// Maximum bytes kept per peer.
 pub(super) const KEPT_BYTES: usize = 64 << 10;
 
 /// Passes on the standard error of a peer until its end.
-pub(super) fn pass_on(mut from: File, mut to: Option<File>, whose: Whose, teller: &Teller) {
+pub(super) fn pass_on(mut from: File, mut to: Option<File>, whose: RelaySide, teller: &RelaySender) {
     let mut block = vec![0; 8 << 10];
     loop {
         let count = read(&mut from, &mut block);
@@ -21,14 +21,14 @@ pub(super) fn pass_on(mut from: File, mut to: Option<File>, whose: Whose, teller
         if to.as_mut().is_some_and(|to| to.write_all(&block[..count]).is_err()) {
             to = None;
         }
-        teller.tell(What::Errors(whose, block[..count].to_vec()));
+        teller.tell(RelayEventKind::Errors(whose, block[..count].to_vec()));
     }
-    teller.tell(What::ErrorsDone(whose));
+    teller.tell(RelayEventKind::ErrorsDone(whose));
 }
 
 /// Standard error of both peers.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ErrorStreams {
     client: Stream,
     server: Stream,
 }
@@ -40,16 +40,16 @@ struct Stream {
     done: bool,
 }
 
-impl Said {
-    fn of(&mut self, whose: Whose) -> &mut Stream {
+impl ErrorStreams {
+    fn of(&mut self, whose: RelaySide) -> &mut Stream {
         match whose {
-            Whose::Client => &mut self.client,
-            Whose::Server => &mut self.server,
+            RelaySide::Client => &mut self.client,
+            RelaySide::Server => &mut self.server,
         }
     }
 
     /// Keeps the first bytes and counts all.
-    pub(super) fn take(&mut self, whose: Whose, bytes: &[u8]) {
+    pub(super) fn take(&mut self, whose: RelaySide, bytes: &[u8]) {
         let stream = self.of(whose);
         let room = KEPT_BYTES - stream.kept.len();
         stream.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -57,7 +57,7 @@ impl Said {
     }
 
     /// Marks the end of a stream.
-    pub(super) fn done(&mut self, whose: Whose) {
+    pub(super) fn done(&mut self, whose: RelaySide) {
         self.of(whose).done = true;
     }
 
@@ -67,15 +67,15 @@ impl Said {
     }
 
     /// Events to record.
-    pub(super) fn kinds(self) -> Vec<Kind> {
+    pub(super) fn kinds(self) -> Vec<EventKind> {
         let mut kinds = Vec::new();
         let Stream { kept, total_bytes, .. } = self.server;
         if total_bytes > 0 {
-            kinds.push(Kind::Stderr { bytes: Bytes(kept), total_bytes });
+            kinds.push(EventKind::Stderr { bytes: Bytes(kept), total_bytes });
         }
         let Stream { kept, total_bytes, .. } = self.client;
         if total_bytes > 0 {
-            kinds.push(Kind::ClientStderr { bytes: Bytes(kept), total_bytes });
+            kinds.push(EventKind::ClientStderr { bytes: Bytes(kept), total_bytes });
         }
         kinds
     }
@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn the_beginning_is_kept_and_all_is_counted() {
-        let mut said = Said::default();
+        let mut said = ErrorStreams::default();
         for _ in 0..3 {
-            said.take(Whose::Server, &[b'x'; 40 << 10]);
+            said.take(RelaySide::Server, &[b'x'; 40 << 10]);
         }
-        said.done(Whose::Server);
+        said.done(RelaySide::Server);
         assert!(said.is_whole(false) && !said.is_whole(true));
         let kinds = said.kinds();
-        let [Kind::Stderr { bytes, total_bytes }] = &kinds[..] else { panic!("{} events", kinds.len()) };
+        let [EventKind::Stderr { bytes, total_bytes }] = &kinds[..] else { panic!("{} events", kinds.len()) };
         assert_eq!((bytes.0.len(), *total_bytes), (KEPT_BYTES, 120 << 10));
     }
 }

@@ -6,33 +6,33 @@ use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
 use crate::data::payload::Payload;
-use crate::data::transcript::{Bytes, Exit, Kind};
+use crate::data::transcript::{Bytes, EventKind, Exit};
 
 /// Size of one read: the default capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
 
 /// Event of a relay thread, with its time in microseconds.
-pub(super) struct Seen {
+pub(super) struct RelayEvent {
     pub at_us: u64,
-    pub what: What,
+    pub what: RelayEventKind,
 }
 
 /// One of the two peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum RelaySide {
     Client,
     Server,
 }
 
-pub(super) enum What {
+pub(super) enum RelayEventKind {
     /// Event to record.
-    Kind(Kind),
+    Kind(EventKind),
     /// Bytes from the client; the recorder numbers the steps.
     Sent(Vec<u8>),
     /// Bytes on standard error.
-    Errors(Whose, Vec<u8>),
+    Errors(RelaySide, Vec<u8>),
     /// End of standard error.
-    ErrorsDone(Whose),
+    ErrorsDone(RelaySide),
     /// End of relaying the client's bytes.
     ClientDone,
     /// End of the server's output.
@@ -46,16 +46,16 @@ pub(super) enum What {
 /// Sender of events to the recorder. The channel is bounded: a slow disk slows down both peers instead of filling
 /// memory.
 #[derive(Clone)]
-pub(super) struct Teller {
+pub(super) struct RelaySender {
     pub begun: Instant,
-    pub to: SyncSender<Seen>,
+    pub to: SyncSender<RelayEvent>,
 }
 
-impl Teller {
-    pub fn tell(&self, what: What) {
+impl RelaySender {
+    pub fn tell(&self, what: RelayEventKind) {
         let at_us = u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         // Sending fails only after the recording has ended.
-        let _ = self.to.send(Seen { at_us, what });
+        let _ = self.to.send(RelayEvent { at_us, what });
     }
 }
 
@@ -85,29 +85,29 @@ fn write(to: &mut File, mut bytes: &[u8]) -> u64 {
 
 /// Relays from the client to the server until either is gone. If the server stops reading, the client's writes fail as
 /// if the two were connected directly.
-pub(super) fn forth(mut client: File, mut server: File, teller: &Teller) {
+pub(super) fn forth(mut client: File, mut server: File, teller: &RelaySender) {
     let mut block = vec![0; READ_BYTES];
     loop {
         let count = read(&mut client, &mut block);
         if count == 0 {
-            teller.tell(What::Kind(Kind::StdinClosed));
+            teller.tell(RelayEventKind::Kind(EventKind::StdinClosed));
             break;
         }
         // Report first, so that no answer is reported before it.
-        teller.tell(What::Sent(block[..count].to_vec()));
+        teller.tell(RelayEventKind::Sent(block[..count].to_vec()));
         let unwritten_bytes = write(&mut server, &block[..count]);
         if unwritten_bytes > 0 {
-            teller.tell(What::Kind(Kind::StdinBroken { unwritten_bytes }));
+            teller.tell(RelayEventKind::Kind(EventKind::StdinBroken { unwritten_bytes }));
             break;
         }
     }
     drop((client, server));
-    teller.tell(What::ClientDone);
+    teller.tell(RelayEventKind::ClientDone);
 }
 
 /// Relays from the server to the client. If the client stops reading, the rest is still read, because that is not the
 /// server's fault.
-pub(super) fn back(mut server: File, client: File, teller: &Teller) {
+pub(super) fn back(mut server: File, client: File, teller: &RelaySender) {
     let mut client = Some(client);
     let mut block = vec![0; READ_BYTES];
     loop {
@@ -115,18 +115,18 @@ pub(super) fn back(mut server: File, client: File, teller: &Teller) {
         if count == 0 {
             break;
         }
-        teller.tell(What::Kind(Kind::Received { bytes: Bytes(block[..count].to_vec()) }));
+        teller.tell(RelayEventKind::Kind(EventKind::Received { bytes: Bytes(block[..count].to_vec()) }));
         if let Some(to) = &mut client {
             let unwritten_bytes = write(to, &block[..count]);
             if unwritten_bytes > 0 {
                 client = None;
-                teller.tell(What::Kind(Kind::ClientDeaf { unwritten_bytes }));
+                teller.tell(RelayEventKind::Kind(EventKind::ClientDeaf { unwritten_bytes }));
             }
         }
     }
-    teller.tell(What::Kind(Kind::StdoutClosed));
+    teller.tell(RelayEventKind::Kind(EventKind::StdoutClosed));
     drop(client);
-    teller.tell(What::ServerDone);
+    teller.tell(RelayEventKind::ServerDone);
 }
 
 /// Payload of exactly these bytes.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use super::Side;
-use super::relay::{Teller, What};
+use super::RecordedPeer;
+use super::relay::{RelayEventKind, RelaySender};
 use crate::data::blame::HarnessFault;
 use crate::data::transcript::Exit;
 use crate::drive::transport::child::guardian;
@@ -23,7 +23,7 @@ pub(super) struct Running {
     pub(super) exited: bool,
 }
 
-pub(super) fn start(side: &Side, begun: Instant) -> io::Result<Running> {
+pub(super) fn start(side: &RecordedPeer, begun: Instant) -> io::Result<Running> {
     let (program, args) =
         side.argv.split_first().ok_or_else(|| io::Error::other("the command line is empty"))?;
     let mut command = Command::new(program);
@@ -63,7 +63,11 @@ impl Running {
 }
 
 /// Waits for the end of a process without reaping it.
-pub(super) fn watch(pid: Pid, teller: Teller, what: impl FnOnce(Exit) -> What + Send + 'static) {
+pub(super) fn watch(
+    pid: Pid,
+    teller: RelaySender,
+    what: impl FnOnce(Exit) -> RelayEventKind + Send + 'static,
+) {
     std::thread::spawn(move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         loop {

@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use super::relay;
 use crate::data::payload::Vars;
-use crate::data::transcript::{Event, Kind, Secrets, Transcript};
+use crate::data::transcript::{Event, EventKind, Secrets, Transcript};
 
 /// Buffer size that triggers a write.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -81,17 +81,17 @@ impl Store {
     }
 
     /// Appends an event. Drops it beyond the maximum size or after a failed write.
-    pub fn push(&mut self, at_us: u64, kind: Kind) {
+    pub fn push(&mut self, at_us: u64, kind: EventKind) {
         if self.stopped.is_some() {
             return;
         }
         // Threads may report nearly simultaneous events late: their order of arrival counts.
         self.last_us = self.last_us.max(at_us);
         match &kind {
-            Kind::Sent { payload, .. } => {
+            EventKind::Sent { payload, .. } => {
                 self.sent.extend(payload.expand(&Vars::new()).unwrap_or_default());
             }
-            Kind::Received { bytes } => {
+            EventKind::Received { bytes } => {
                 self.received.extend_from_slice(&bytes.0);
                 self.learn(&bytes.0);
             }
@@ -124,14 +124,14 @@ impl Store {
         let secrets = &self.hidden.secrets;
         if !secrets.is_empty() {
             let sent = events.iter().filter_map(|event| match &event.kind {
-                Kind::Sent { payload, .. } => payload.expand(&Vars::new()).ok(),
+                EventKind::Sent { payload, .. } => payload.expand(&Vars::new()).ok(),
                 _ => None,
             });
             let mut covered: Vec<Vec<u8>> = sent.collect();
             secrets.cover_pieces(covered.iter_mut().collect());
             let mut covered = covered.into_iter();
             for event in &mut events {
-                if let Kind::Sent { payload, .. } = &mut event.kind
+                if let EventKind::Sent { payload, .. } = &mut event.kind
                     && let Some(bytes) = covered.next()
                 {
                     *payload = relay::payload(&bytes);
@@ -163,7 +163,7 @@ impl Store {
         if self.stored_bytes + self.buffer.len() as u64 > self.bytes_max {
             self.buffer.truncate(before);
             let why = format!("it reached the size limit of {} bytes", self.bytes_max);
-            let kind = Kind::RecordingStopped { why: why.clone() };
+            let kind = EventKind::RecordingStopped { why: why.clone() };
             self.append(&Event { at_us: event.at_us, session: 0, kind });
             self.stopped = Some(why);
             self.flush();
@@ -244,8 +244,8 @@ mod tests {
         }
     }
 
-    fn sent(text: &str) -> Kind {
-        Kind::Sent { step: 0, payload: Payload::text(text) }
+    fn sent(text: &str) -> EventKind {
+        EventKind::Sent { step: 0, payload: Payload::text(text) }
     }
 
     fn read(path: &std::path::Path) -> Transcript {
@@ -259,7 +259,7 @@ mod tests {
         let mut store =
             Store::begin(File::create(&path).unwrap(), &transcript(), Hidden::default(), 1 << 20).unwrap();
         store.push(7, sent("a\n"));
-        store.push(5, Kind::StdinClosed);
+        store.push(5, EventKind::StdinClosed);
         store.flush();
         let read = read(&path);
         assert_eq!((read.events.len(), read.plan.steps.len()), (2, 2));
@@ -277,7 +277,7 @@ mod tests {
         }
         assert!(store.stopped().is_some() && !store.is_broken());
         let read = read(&path);
-        assert!(matches!(read.events.last().unwrap().kind, Kind::RecordingStopped { .. }));
+        assert!(matches!(read.events.last().unwrap().kind, EventKind::RecordingStopped { .. }));
         assert!(read.events.len() > 5 && read.events.len() < 100, "{}", read.events.len());
     }
 
@@ -308,7 +308,7 @@ mod tests {
         store.flush();
         let bytes = std::fs::read(&path).unwrap();
         let cut = Transcript::load(&bytes[..bytes.len() - 9]).unwrap();
-        assert!(matches!(cut.events.last().unwrap().kind, Kind::RecordingStopped { .. }));
+        assert!(matches!(cut.events.last().unwrap().kind, EventKind::RecordingStopped { .. }));
         assert_eq!(cut.plan.steps.len(), 1);
     }
 
@@ -325,8 +325,9 @@ mod tests {
         };
         let hidden = Hidden { secrets, issued: Some(Box::new(issued)) };
         let mut store = Store::begin(File::create(&path).unwrap(), &transcript(), hidden, 1 << 20).unwrap();
-        let received = |text: &str| Kind::Received { bytes: crate::data::transcript::Bytes(text.into()) };
-        store.push(1, Kind::Started { argv: vec!["peer".to_owned(), format!("--key={KNOWN}")] });
+        let received =
+            |text: &str| EventKind::Received { bytes: crate::data::transcript::Bytes(text.into()) };
+        store.push(1, EventKind::Started { argv: vec!["peer".to_owned(), format!("--key={KNOWN}")] });
         store.push(2, sent("{\"a\":\"s3cr3t\\"));
         store.push(3, received("{\"token\":\"lease-"));
         store.push(4, sent("/key-77\"}\n"));
@@ -342,15 +343,15 @@ mod tests {
         }
         let read = read(&path);
         assert_eq!(read.events.len(), 8, "{text}");
-        let said = |events: &[Event], of: fn(&Kind) -> Option<Vec<u8>>| -> String {
+        let said = |events: &[Event], of: fn(&EventKind) -> Option<Vec<u8>>| -> String {
             String::from_utf8(events.iter().filter_map(|event| of(&event.kind)).flatten().collect()).unwrap()
         };
         let asked = said(&read.events, |kind| match kind {
-            Kind::Sent { payload, .. } => payload.expand(&Vars::new()).ok(),
+            EventKind::Sent { payload, .. } => payload.expand(&Vars::new()).ok(),
             _ => None,
         });
         let answered = said(&read.events, |kind| match kind {
-            Kind::Received { bytes } => Some(bytes.0.clone()),
+            EventKind::Received { bytes } => Some(bytes.0.clone()),
             _ => None,
         });
         let token = answered.split('"').nth(3).unwrap();

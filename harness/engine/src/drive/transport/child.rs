@@ -31,7 +31,7 @@ use super::outbox::Outbox;
 use super::{Connection, Log, Pumped, Source, Waiting};
 use crate::data::budget::Budget;
 use crate::data::plan::{Chunking, KILL_GROUP, Limits};
-use crate::data::transcript::{Exit, Kind};
+use crate::data::transcript::{EventKind, Exit};
 use crate::drive::process;
 
 /// Size of one read: the default capacity of a pipe.
@@ -187,7 +187,7 @@ impl std::error::Error for StartError {
 
 /// End of the peer's process, when first noticed.
 #[derive(Debug, Clone, Copy)]
-struct Ended {
+struct ProcessEnd {
     exit: Exit,
     at: Instant,
 }
@@ -222,7 +222,7 @@ pub struct ChildConnection {
     stderr: Option<OwnedFd>,
     inbox: Inbox,
 
-    ended: Option<Ended>,
+    ended: Option<ProcessEnd>,
     exit_recorded: bool,
     over_budget: bool,
     /// Set if the harness ended it, so that its exit and leftovers mean nothing.
@@ -239,7 +239,7 @@ pub struct ChildConnection {
 }
 
 impl ChildConnection {
-    /// Starts a peer and records [`Kind::Started`].
+    /// Starts a peer and records [`EventKind::Started`].
     ///
     /// # Errors
     /// Fails if the program is missing or not executable, or the operating system refuses.
@@ -295,7 +295,7 @@ impl ChildConnection {
             rustix::io::ioctl_fionbio(pipe, true).map_err(|error| fail(error.into()))?;
         }
         // Record the start at time 0: on a busy machine the peer may have done much since then.
-        connection.inbox.record(0, Kind::Started { argv }, log);
+        connection.inbox.record(0, EventKind::Started { argv }, log);
         Ok(connection)
     }
 
@@ -351,7 +351,7 @@ impl ChildConnection {
     }
 
     /// Records an event with the current time, after all output read so far.
-    fn note(&mut self, kind: Kind, log: &mut dyn Log) {
+    fn note(&mut self, kind: EventKind, log: &mut dyn Log) {
         self.inbox.record(self.now_us(), kind, log);
     }
 
@@ -447,7 +447,7 @@ impl Connection for ChildConnection {
         let Some(signal) = signal_by_name(name) else {
             return;
         };
-        self.note(Kind::Signalled { signal: name.to_owned() }, log);
+        self.note(EventKind::Signalled { signal: name.to_owned() }, log);
         // It is reaped only in `finish`, so the id cannot be reused.
         if name == KILL_GROUP {
             let _ = rustix::process::kill_process_group(self.pid, signal);
@@ -496,14 +496,14 @@ impl Connection for ChildConnection {
 }
 
 /// Recorder that discards the events of a dropped connection.
-struct Unrecorded;
+struct DiscardedEvents;
 
-impl Log for Unrecorded {
-    fn record(&mut self, _at_us: u64, _kind: Kind) {}
+impl Log for DiscardedEvents {
+    fn record(&mut self, _at_us: u64, _kind: EventKind) {}
 }
 
 impl Drop for ChildConnection {
     fn drop(&mut self) {
-        self.end_session(&mut Unrecorded);
+        self.end_session(&mut DiscardedEvents);
     }
 }

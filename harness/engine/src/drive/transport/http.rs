@@ -7,19 +7,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use self::link::{Behind, Ended, Exchange, Failure, Idle, Link, Then};
-use self::reply::{Fault, Reply};
-use self::start::Place;
+use self::link::{ExchangeEnd, FollowUp, Idle, LaterPart, Link, PendingExchange, ReplyFailure};
+use self::reply::{Fault, HttpReply};
+use self::start::ServerAddress;
 pub use self::start::{
-    FreeAddress, Ready, Start, StartFault, URL_PREFIX, free_address, is_of_server, placeholders, start,
+    FreeAddress, ReadySign, ServerSpec, StartFault, URL_PREFIX, free_address, is_of_server, placeholders,
+    start,
 };
 use super::child::ChildConnection;
 use super::inbox::micros;
 use super::{Connection, Log, Pumped, Source, Until, Waiting, gave_up, wait_for};
 use crate::data::budget::Budget;
-use crate::data::carriage::{Carriage, Framing};
+use crate::data::carriage::{BodyFraming, Carriage};
 use crate::data::plan::Chunking;
-use crate::data::transcript::{Awaited, Bytes, Exit, Kind};
+use crate::data::transcript::{Awaited, Bytes, EventKind, Exit};
 
 mod link;
 mod reply;
@@ -39,7 +40,7 @@ const ASIDE_MAX: usize = 1_024;
 /// Requests of one connection number.
 #[derive(Debug, Default)]
 struct Lane {
-    queue: VecDeque<Exchange>,
+    queue: VecDeque<PendingExchange>,
     link: Option<Link>,
     /// See [`Carriage::stays`].
     stays: bool,
@@ -48,7 +49,7 @@ struct Lane {
 /// Server, with its process if the harness started it.
 #[derive(Debug)]
 pub struct HttpConnection {
-    place: Place,
+    place: ServerAddress,
     child: Option<ChildConnection>,
     started: Instant,
     looked_at: Instant,
@@ -72,21 +73,27 @@ pub struct HttpConnection {
 }
 
 /// Recorder that drops events of a server's standard streams, because the conversation does not use them.
-struct Beside<'a> {
+struct StreamFilter<'a> {
     log: &'a mut dyn Log,
     dismissed: bool,
 }
 
-impl Log for Beside<'_> {
-    fn record(&mut self, at_us: u64, kind: Kind) {
+impl Log for StreamFilter<'_> {
+    fn record(&mut self, at_us: u64, kind: EventKind) {
         let of_streams = matches!(
             kind,
-            Kind::Received { .. } | Kind::StdoutClosed | Kind::StdinClosed | Kind::StdinBroken { .. }
+            EventKind::Received { .. }
+                | EventKind::StdoutClosed
+                | EventKind::StdinClosed
+                | EventKind::StdinBroken { .. }
         );
         // A signal ends it, so it cannot clean up.
         let of_the_end = matches!(
             kind,
-            Kind::Exited { .. } | Kind::Killed | Kind::LeakedProcess { .. } | Kind::LeftFile { .. }
+            EventKind::Exited { .. }
+                | EventKind::Killed
+                | EventKind::LeakedProcess { .. }
+                | EventKind::LeftFile { .. }
         );
         if !(of_streams || self.dismissed && of_the_end) {
             self.log.record(at_us, kind);
@@ -116,11 +123,13 @@ impl HttpConnection {
     fn queue_body(&mut self, step: usize, of_step: usize, body: &[u8], chunking: Chunking, how: &Carriage) {
         let then = match how.framing {
             // Some servers take an end of input after a whole request for the end of their client, and drop the reply.
-            Framing::Verbatim if is_whole(body) => Then::Reply,
-            Framing::Short(_) | Framing::OpenChunks(_) | Framing::Verbatim => Then::EndAndReply,
-            Framing::Length | Framing::Chunked(_) | Framing::ExtendedChunks(_) => Then::Reply,
-            Framing::Held => Then::Hold,
-            Framing::Cut => Then::Close,
+            BodyFraming::Verbatim if is_whole(body) => FollowUp::Reply,
+            BodyFraming::Short(_) | BodyFraming::OpenChunks(_) | BodyFraming::Verbatim => {
+                FollowUp::EndAndReply
+            }
+            BodyFraming::Length | BodyFraming::Chunked(_) | BodyFraming::ExtendedChunks(_) => FollowUp::Reply,
+            BodyFraming::Held => FollowUp::Hold,
+            BodyFraming::Cut => FollowUp::Close,
         };
         let (mut bytes, mut behind) = (Vec::new(), VecDeque::new());
         if how.is_verbatim() {
@@ -132,14 +141,14 @@ impl HttpConnection {
                 (0, Some(pause)) => {
                     let (first, rest) = body.split_at(pause.after_bytes.min(body.len()));
                     bytes.extend_from_slice(first);
-                    behind.push_back(Behind::later(rest, Duration::from_millis(pause.ms)));
+                    behind.push_back(LaterPart::later(rest, Duration::from_millis(pause.ms)));
                 }
-                (0, None) if how.held_back => behind.push_back(Behind::held_back(body)),
+                (0, None) if how.held_back => behind.push_back(LaterPart::held_back(body)),
                 (0, None) => bytes.extend(body),
-                (ms, _) => behind.extend(Behind::pieces(&body, Duration::from_millis(ms))),
+                (ms, _) => behind.extend(LaterPart::pieces(&body, Duration::from_millis(ms))),
             }
         }
-        let exchange = Exchange {
+        let exchange = PendingExchange {
             step,
             of_step,
             connection: how.connection,
@@ -177,7 +186,7 @@ impl HttpConnection {
 
     /// Head of a request, and its body as framed.
     fn request(&self, body: &[u8], how: &Carriage) -> (Vec<u8>, Vec<u8>) {
-        let Place { host, path, .. } = &self.place;
+        let ServerAddress { host, path, .. } = &self.place;
         let path = how.path.as_ref().unwrap_or(path);
         let version = if how.http_1_0 { "1.0" } else { "1.1" };
         let mut head = format!(
@@ -195,9 +204,11 @@ impl HttpConnection {
         let body = packed.as_deref().unwrap_or(body);
         let mut bytes = Vec::new();
         match how.framing {
-            Framing::Chunked(size) | Framing::ExtendedChunks(size) | Framing::OpenChunks(size) => {
+            BodyFraming::Chunked(size)
+            | BodyFraming::ExtendedChunks(size)
+            | BodyFraming::OpenChunks(size) => {
                 let (extension, trailer) = match how.framing {
-                    Framing::ExtendedChunks(_) => (";part=1;word=\"a b\"", "X-Sent-By: peerproof\r\n"),
+                    BodyFraming::ExtendedChunks(_) => (";part=1;word=\"a b\"", "X-Sent-By: peerproof\r\n"),
                     _ => ("", ""),
                 };
                 head.push_str("Transfer-Encoding: chunked\r\n");
@@ -215,7 +226,7 @@ impl HttpConnection {
             }
             _ if body.is_empty() && how.method != "POST" => {}
             framing => {
-                let missing = if let Framing::Short(missing) = framing { missing as usize } else { 0 };
+                let missing = if let BodyFraming::Short(missing) = framing { missing as usize } else { 0 };
                 head.push_str(&format!("Content-Length: {}\r\n", body.len() + missing));
                 bytes.extend_from_slice(body);
             }
@@ -262,7 +273,7 @@ impl HttpConnection {
         if is_free && let Some(exchange) = lane.queue.pop_front() {
             if ended_while_idle {
                 // Equivalent to an end that is noticed only after the next request was sent.
-                let kind = Kind::HttpFailed {
+                let kind = EventKind::HttpFailed {
                     step: exchange.step,
                     of_step: exchange.of_step,
                     connection: number,
@@ -288,7 +299,7 @@ impl HttpConnection {
                     lane.link = Some(link);
                 }
                 Err(error) => {
-                    self.conclude(exchange, Ended::Failed(Failure::unconnected(&error)), 0, log);
+                    self.conclude(exchange, ExchangeEnd::Failed(ReplyFailure::unconnected(&error)), 0, log);
                     return true;
                 }
             }
@@ -300,35 +311,35 @@ impl HttpConnection {
         let ended = link.advance(buffer);
         let (carried, is_over) = (link.carried, link.is_over);
         let is_to_die = link.is_told_to_kill()
-            || matches!(&ended, Some((exchange, Ended::Reply(_))) if exchange.is_killing);
+            || matches!(&ended, Some((exchange, ExchangeEnd::Reply(_))) if exchange.is_killing);
         if is_to_die && !self.signalled {
             self.signal("KILL", log);
         }
         let Some((exchange, how)) = ended else { return false };
         match exchange.then {
             // Close it at once, in case the server waits for that.
-            Then::Reply | Then::EndAndReply if is_over => self.lane(number).link = None,
-            Then::Reply | Then::EndAndReply => {}
-            Then::Hold => {
+            FollowUp::Reply | FollowUp::EndAndReply if is_over => self.lane(number).link = None,
+            FollowUp::Reply | FollowUp::EndAndReply => {}
+            FollowUp::Hold => {
                 let link = self.lane(number).link.take();
                 if self.aside.len() < ASIDE_MAX {
                     self.aside.extend(link);
                 }
             }
-            Then::Close => self.lane(number).link = None,
+            FollowUp::Close => self.lane(number).link = None,
         }
         self.conclude(exchange, how, carried, log);
         true
     }
 
     /// Records the end of an exchange.
-    fn conclude(&mut self, exchange: Exchange, how: Ended, carried: u32, log: &mut dyn Log) {
+    fn conclude(&mut self, exchange: PendingExchange, how: ExchangeEnd, carried: u32, log: &mut dyn Log) {
         let at_us = self.now_us();
-        let Exchange { step, of_step, connection, .. } = exchange;
+        let PendingExchange { step, of_step, connection, .. } = exchange;
         match how {
-            Ended::Unanswered => {}
-            Ended::Reply(Reply { status, content_type, head, body, keeps_open }) => {
-                let kind = Kind::HttpReply {
+            ExchangeEnd::Unanswered => {}
+            ExchangeEnd::Reply(HttpReply { status, content_type, head, body, keeps_open }) => {
+                let kind = EventKind::HttpReply {
                     step,
                     of_step,
                     connection,
@@ -346,29 +357,30 @@ impl HttpConnection {
                 self.body_bytes += body.len();
                 if let Some(line) = line_of(body).or_else(|| exchange.is_counted.then(|| b"\n".to_vec())) {
                     self.frames += 1;
-                    log.record(at_us, Kind::Received { bytes: Bytes(line) });
+                    log.record(at_us, EventKind::Received { bytes: Bytes(line) });
                 }
             }
-            Ended::Failed(Failure { fault, wholly_sent, is_stale }) => {
+            ExchangeEnd::Failed(ReplyFailure { fault, wholly_sent, is_stale }) => {
                 let will_retry = is_stale && !exchange.retried && !self.is_gone();
                 let reason = match fault {
                     Fault::Malformed(reason) => reason,
                     Fault::TooLarge => {
                         let bytes_max = self.budget.stdout_bytes_max as u64;
-                        log.record(at_us, Kind::StdoutOverflow { bytes_max, lines_max: None });
+                        log.record(at_us, EventKind::StdoutOverflow { bytes_max, lines_max: None });
                         self.over_budget = true;
                         "the body is longer than the budget".to_owned()
                     }
                 };
-                let kind = Kind::HttpFailed { step, of_step, connection, reason, wholly_sent, will_retry };
+                let kind =
+                    EventKind::HttpFailed { step, of_step, connection, reason, wholly_sent, will_retry };
                 log.record(at_us, kind);
                 self.has_failed |= !will_retry;
                 if !will_retry && exchange.is_counted {
                     self.frames += 1;
-                    log.record(at_us, Kind::Received { bytes: Bytes(b"\n".to_vec()) });
+                    log.record(at_us, EventKind::Received { bytes: Bytes(b"\n".to_vec()) });
                 }
                 if will_retry {
-                    self.lane(connection).queue.push_front(Exchange { retried: true, ..exchange });
+                    self.lane(connection).queue.push_front(PendingExchange { retried: true, ..exchange });
                 }
             }
         }
@@ -379,7 +391,7 @@ impl HttpConnection {
         self.looked_at = Instant::now();
         let dismissed = self.dismissed;
         if let Some(child) = &mut self.child {
-            child.look(&mut Beside { log, dismissed });
+            child.look(&mut StreamFilter { log, dismissed });
             self.over_budget |= child.is_over_budget();
         }
     }
@@ -477,7 +489,7 @@ impl HttpConnection {
 struct Silent;
 
 impl Log for Silent {
-    fn record(&mut self, _at_us: u64, _kind: Kind) {}
+    fn record(&mut self, _at_us: u64, _kind: EventKind) {}
 }
 
 /// True if a request as written has an end that its head announces: its last chunk, or its only length.
@@ -630,7 +642,7 @@ impl Connection for HttpConnection {
         self.aside.clear();
         let dismissed = !self.signalled;
         if let Some(child) = &mut self.child {
-            child.finish(&mut Beside { log, dismissed });
+            child.finish(&mut StreamFilter { log, dismissed });
         }
     }
 }

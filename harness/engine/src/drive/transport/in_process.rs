@@ -12,8 +12,8 @@ use super::outbox::Outbox;
 use super::{Connection, Log, Pumped, Until, Waiting, gave_up};
 use crate::data::budget::Budget;
 use crate::data::plan::Chunking;
-use crate::data::transcript::{Exit, Kind};
-use crate::drive::machine::{Action, Event, Fetched, Machine, Millis};
+use crate::data::transcript::{EventKind, Exit};
+use crate::drive::machine::{Action, Fetched, Machine, MachineEvent, Millis};
 
 /// Time of day at the machine's time 0, milliseconds since 1970.
 pub const UNIX_MS_AT_START: u64 = 1_700_000_000_000;
@@ -36,7 +36,7 @@ pub struct InProcessConnection {
     now_us: u64,
     actions: Vec<Action>,
     /// Pending answers to the machine.
-    answers: VecDeque<Answer>,
+    answers: VecDeque<WorkerAnswer>,
     wakes: BTreeSet<Millis>,
     outbox: Outbox,
     close_requested: bool,
@@ -48,7 +48,7 @@ pub struct InProcessConnection {
     begun: bool,
 }
 
-enum Answer {
+enum WorkerAnswer {
     Fetched(Result<Fetched, String>),
     SpawnFailed(String),
 }
@@ -63,7 +63,7 @@ impl fmt::Debug for InProcessConnection {
 }
 
 impl InProcessConnection {
-    /// Connection to `machine` at time 0. The recorder notes the start ([`Kind::Started`]).
+    /// Connection to `machine` at time 0. The recorder notes the start ([`EventKind::Started`]).
     ///
     /// A machine that starts processes is told that they could not be started.
     pub fn new(machine: Box<dyn Machine>, budget: &Budget) -> Self {
@@ -97,7 +97,7 @@ impl InProcessConnection {
         self.exit.is_some() || self.over_budget || self.finished
     }
 
-    fn deliver(&mut self, event: Event<'_>, log: &mut dyn Log) {
+    fn deliver(&mut self, event: MachineEvent<'_>, log: &mut dyn Log) {
         self.machine.handle(event, self.now_us / 1_000, &mut self.actions);
         self.act(log);
     }
@@ -107,14 +107,14 @@ impl InProcessConnection {
         if let Some(answer) = self.answers.pop_front() {
             self.now_us += ANSWER_US;
             match answer {
-                Answer::Fetched(reply) => self.deliver(Event::Fetched(reply), log),
-                Answer::SpawnFailed(failure) => self.deliver(Event::SpawnFailed(failure), log),
+                WorkerAnswer::Fetched(reply) => self.deliver(MachineEvent::Fetched(reply), log),
+                WorkerAnswer::SpawnFailed(failure) => self.deliver(MachineEvent::SpawnFailed(failure), log),
             }
             return true;
         }
         if let Some(chunk) = self.outbox.next().filter(|_| self.machine.wants_stdin()) {
             let bytes = &chunk.bytes[..chunk.bytes.len().min(EVENT_BYTES_MAX)];
-            self.machine.handle(Event::Stdin(bytes), self.now_us / 1_000, &mut self.actions);
+            self.machine.handle(MachineEvent::Stdin(bytes), self.now_us / 1_000, &mut self.actions);
             let length = bytes.len();
             self.outbox.advance(length);
             self.act(log);
@@ -122,8 +122,8 @@ impl InProcessConnection {
         }
         if self.close_requested && !self.stdin_closed && self.outbox.is_empty() {
             self.stdin_closed = true;
-            self.inbox.record(self.now_us, Kind::StdinClosed, log);
-            self.deliver(Event::StdinEof, log);
+            self.inbox.record(self.now_us, EventKind::StdinClosed, log);
+            self.deliver(MachineEvent::StdinEof, log);
             return true;
         }
         false
@@ -148,11 +148,11 @@ impl InProcessConnection {
                         Some(fetch) => fetch(&action),
                         None => Err("there is no network here".to_owned()),
                     };
-                    self.answers.push_back(Answer::Fetched(reply));
+                    self.answers.push_back(WorkerAnswer::Fetched(reply));
                 }
                 Action::Spawn { .. } => {
                     let words = "no process can be started from here".to_owned();
-                    self.answers.push_back(Answer::SpawnFailed(words));
+                    self.answers.push_back(WorkerAnswer::SpawnFailed(words));
                 }
                 Action::Exit(code) => self.end(Exit::Code(code), log),
                 Action::Abort => self.end(Exit::Signal(SIGABRT), log),
@@ -164,13 +164,13 @@ impl InProcessConnection {
     }
 
     fn end(&mut self, exit: Exit, log: &mut dyn Log) {
-        self.inbox.record(self.now_us, Kind::StdoutClosed, log);
+        self.inbox.record(self.now_us, EventKind::StdoutClosed, log);
         let unwritten_bytes = self.outbox.clear();
         if unwritten_bytes > 0 {
-            self.inbox.record(self.now_us, Kind::StdinBroken { unwritten_bytes }, log);
+            self.inbox.record(self.now_us, EventKind::StdinBroken { unwritten_bytes }, log);
         }
         self.exit = Some(exit);
-        self.inbox.record(self.now_us, Kind::Exited { exit }, log);
+        self.inbox.record(self.now_us, EventKind::Exited { exit }, log);
     }
 
     fn settled(&self, until: Until) -> Option<Pumped> {
@@ -210,7 +210,7 @@ impl InProcessConnection {
                 Some(at_us) if at_us <= end_us => {
                     self.wakes.pop_first();
                     self.now_us = at_us;
-                    self.deliver(Event::Wake, log);
+                    self.deliver(MachineEvent::Wake, log);
                 }
                 _ => break,
             }
@@ -241,10 +241,10 @@ impl Connection for InProcessConnection {
         if !matches!(name, "TERM" | "INT" | "KILL") {
             return;
         }
-        self.inbox.record(self.now_us, Kind::Signalled { signal: name.to_owned() }, log);
+        self.inbox.record(self.now_us, EventKind::Signalled { signal: name.to_owned() }, log);
         match name {
             _ if self.has_ended() => {}
-            "TERM" => self.deliver(Event::Terminate, log),
+            "TERM" => self.deliver(MachineEvent::Terminate, log),
             "INT" => self.end(Exit::Signal(SIGINT), log),
             _ => self.end(Exit::Signal(SIGKILL), log),
         }
@@ -272,7 +272,7 @@ impl Connection for InProcessConnection {
             return;
         }
         if !self.has_ended() {
-            self.inbox.record(self.now_us, Kind::Killed, log);
+            self.inbox.record(self.now_us, EventKind::Killed, log);
         }
         self.finished = true;
         self.inbox.record_stderr(self.now_us, log);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Log;
 use crate::data::budget::Budget;
-use crate::data::transcript::{Bytes, Kind};
+use crate::data::transcript::{Bytes, EventKind};
 
 /// Maximum time since the first byte of an event at which later output joins it.
 const MERGE_US: u64 = 1_000;
@@ -66,7 +66,7 @@ impl Inbox {
         self.stdout_bytes += kept.len();
         if kept.len() < bytes.len() {
             let bytes_max = self.stdout_bytes_max as u64;
-            self.record(at_us, Kind::StdoutOverflow { bytes_max, lines_max }, log);
+            self.record(at_us, EventKind::StdoutOverflow { bytes_max, lines_max }, log);
             return false;
         }
         true
@@ -85,7 +85,7 @@ impl Inbox {
     }
 
     /// Records an event after all output taken before, and never earlier than the last event.
-    pub(super) fn record(&mut self, at_us: u64, kind: Kind, log: &mut dyn Log) {
+    pub(super) fn record(&mut self, at_us: u64, kind: EventKind, log: &mut dyn Log) {
         self.record_held(log);
         self.recorded_at_us = self.recorded_at_us.max(at_us);
         log.record(self.recorded_at_us, kind);
@@ -96,7 +96,7 @@ impl Inbox {
         if !self.held.is_empty() {
             let bytes = Bytes(std::mem::take(&mut self.held));
             self.recorded_at_us = self.recorded_at_us.max(self.held_at_us);
-            log.record(self.recorded_at_us, Kind::Received { bytes });
+            log.record(self.recorded_at_us, EventKind::Received { bytes });
         }
     }
 
@@ -104,7 +104,7 @@ impl Inbox {
     pub(super) fn record_stderr(&mut self, at_us: u64, log: &mut dyn Log) {
         if self.stderr_bytes > 0 {
             let bytes = Bytes(std::mem::take(&mut self.stderr_kept));
-            self.record(at_us, Kind::Stderr { bytes, total_bytes: self.stderr_bytes }, log);
+            self.record(at_us, EventKind::Stderr { bytes, total_bytes: self.stderr_bytes }, log);
         }
     }
 }

@@ -18,12 +18,12 @@ const PACED_CHUNKS: usize = 256;
 /// Queue of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    items: VecDeque<Item>,
+    items: VecDeque<QueuedWrite>,
     unwritten_bytes: u64,
 }
 
 #[derive(Debug)]
-struct Item {
+struct QueuedWrite {
     bytes: Vec<u8>,
     at: usize,
     chunking: Chunking,
@@ -41,7 +41,7 @@ impl Outbox {
     pub(super) fn push(&mut self, bytes: Vec<u8>, chunking: Chunking) {
         if !bytes.is_empty() {
             self.unwritten_bytes += bytes.len() as u64;
-            self.items.push_back(Item { bytes, at: 0, chunking, chunks_written: 0 });
+            self.items.push_back(QueuedWrite { bytes, at: 0, chunking, chunks_written: 0 });
         }
     }
 

@@ -13,14 +13,14 @@ use std::path::Path;
 
 use globset::{Glob, GlobMatcher};
 
-use super::Row;
-use super::figures::{Figure, Spread};
+use super::BenchRow;
+use super::figures::{Metric, Spread};
 
 /// Bound on one figure.
 #[derive(Debug, Clone)]
 struct Bound {
     key: String,
-    figure: Figure,
+    figure: Metric,
     of_echo: bool,
     is_least: bool,
     value: f64,
@@ -28,7 +28,7 @@ struct Bound {
 
 /// Bounds on rows.
 #[derive(Debug, Clone)]
-pub struct Budget {
+pub struct FigureBudget {
     rows: Vec<(String, GlobMatcher, Vec<Bound>)>,
 }
 
@@ -47,9 +47,9 @@ pub struct Broken {
 
 /// Keys of a table: a figure, or its ratio to the calibration peer (`_of_echo`), with `_min` or `_max`. Each with its
 /// figure, true for a ratio, and true for `_min`.
-fn keys() -> Vec<(String, Figure, bool, bool)> {
+fn keys() -> Vec<(String, Metric, bool, bool)> {
     let mut keys = Vec::new();
-    for figure in Figure::ALL {
+    for figure in Metric::ALL {
         for (middle, of_echo) in [("", false), ("_of_echo", true)] {
             for (end, is_least) in [("_min", true), ("_max", false)] {
                 if is_least == figure.more_is_better() {
@@ -61,7 +61,7 @@ fn keys() -> Vec<(String, Figure, bool, bool)> {
     keys
 }
 
-impl Budget {
+impl FigureBudget {
     /// Reads a file.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Budget {
     }
 
     /// Finds the bounds that `rows` break.
-    pub fn judge(&self, rows: &[Row]) -> Vec<Broken> {
+    pub fn judge(&self, rows: &[BenchRow]) -> Vec<Broken> {
         let mut broken = Vec::new();
         for (_, glob, bounds) in &self.rows {
             for row in rows.iter().filter(|row| glob.is_match(&row.id)) {
@@ -133,7 +133,7 @@ impl Budget {
 }
 
 impl Bound {
-    fn measured(&self, row: &Row) -> Option<Spread> {
+    fn measured(&self, row: &BenchRow) -> Option<Spread> {
         if self.of_echo { row.peer.ratio(&row.echo, self.figure) } else { row.peer.figure(self.figure) }
     }
 }
@@ -177,7 +177,7 @@ mod tests {
     fn bounds_are_read() {
         let text =
             "[rows.\"serve/*\"]\nreq_s_min = 10\np99_us_max = 1.5\ncpu_us_per_request_of_echo_max = 2\n";
-        let budget = Budget::parse(text).unwrap();
+        let budget = FigureBudget::parse(text).unwrap();
         let (pattern, glob, bounds) = &budget.rows[0];
         assert_eq!(pattern, "serve/*");
         assert!(glob.is_match("serve/64B/ping-pong/one-core"));
@@ -200,15 +200,15 @@ mod tests {
             ("[rows.\"[\"]\nreq_s_min = 1", "not a valid pattern"),
             ("[rows.x\n", "line 1"),
         ] {
-            let error = Budget::parse(text).map(|_| ()).unwrap_err().to_string();
+            let error = FigureBudget::parse(text).map(|_| ()).unwrap_err().to_string();
             assert!(error.contains(word), "{text:?}: {error}");
         }
     }
 
     #[test]
     fn what_was_not_measured_does_not_hold() {
-        let budget = Budget::parse("[rows.\"*\"]\nreq_s_min = 0\n").unwrap();
-        let broken = budget.judge(&[Row::planned("serve/a")]);
+        let budget = FigureBudget::parse("[rows.\"*\"]\nreq_s_min = 0\n").unwrap();
+        let broken = budget.judge(&[BenchRow::planned("serve/a")]);
         assert_eq!(broken.len(), 1);
         assert_eq!(broken[0].got, None);
     }

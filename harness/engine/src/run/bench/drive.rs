@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::live::{Live, Trouble};
+use super::live::{LivePeer, Trouble};
 use super::schedule::Schedule;
 use super::slice::Slice;
 use super::usage::Usage;
@@ -29,7 +29,7 @@ const CATCH_UP: Duration = Duration::from_millis(500);
 
 /// Conversation in progress: requests sent and replies read.
 pub struct Driver<'a> {
-    live: &'a mut Live,
+    live: &'a mut LivePeer,
     verifier: &'a mut Verifier,
     /// Requests one after the other ([`Workload::tape`]).
     tape: &'a [u8],
@@ -49,7 +49,12 @@ pub struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     /// Begins a conversation with the first variant of the request; `tape` is that of the workload.
-    pub fn new(live: &'a mut Live, verifier: &'a mut Verifier, workload: &Workload, tape: &'a [u8]) -> Self {
+    pub fn new(
+        live: &'a mut LivePeer,
+        verifier: &'a mut Verifier,
+        workload: &Workload,
+        tape: &'a [u8],
+    ) -> Self {
         let variants = workload.requests.len().max(1);
         let request_bytes = workload.request_bytes();
         let buffer =

@@ -7,7 +7,7 @@ use std::io;
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 
-/// First argument that makes the harness binary play the calibration peer; the second is a [`Manner`].
+/// First argument that makes the harness binary play the calibration peer; the second is a [`EchoMode`].
 pub const ECHO_ARGUMENT: &str = "__echo-calibration";
 
 /// Longest line or input, bytes.
@@ -19,7 +19,7 @@ const SHORT: &[u8] = b"{\"ok\":true}\n";
 
 /// Manner in which the calibration peer answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum EchoMode {
     /// Echoes every line.
     Lines,
     /// Answers every line with a short line.
@@ -28,7 +28,7 @@ pub enum Manner {
     Once,
 }
 
-impl Manner {
+impl EchoMode {
     /// All manners.
     pub const ALL: [Self; 3] = [Self::Lines, Self::Short, Self::Once];
 
@@ -44,7 +44,7 @@ impl Manner {
 
 /// Plays the calibration peer on the standard streams and returns the exit status.
 pub fn main(manner: &str) -> i32 {
-    let Some(manner) = Manner::ALL.into_iter().find(|known| known.word() == manner) else { return 2 };
+    let Some(manner) = EchoMode::ALL.into_iter().find(|known| known.word() == manner) else { return 2 };
     match answer(manner) {
         Ok(()) => 0,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
@@ -52,7 +52,7 @@ pub fn main(manner: &str) -> i32 {
     }
 }
 
-fn answer(manner: Manner) -> io::Result<()> {
+fn answer(manner: EchoMode) -> io::Result<()> {
     let mut held = vec![0; BLOCK_BYTES];
     let mut filled = 0;
     loop {
@@ -70,14 +70,14 @@ fn answer(manner: Manner) -> io::Result<()> {
         };
         let fresh = filled;
         filled += read;
-        if manner == Manner::Once {
+        if manner == EchoMode::Once {
             continue;
         }
         // A real peer, too, needs whole lines before it answers. The lines of one read go out in one write.
         let Some(end) = memchr::memrchr(b'\n', &held[fresh..filled]).map(|at| fresh + at + 1) else {
             continue;
         };
-        if manner == Manner::Lines {
+        if manner == EchoMode::Lines {
             write_all(&held[..end])?;
         } else {
             let lines = memchr::memchr_iter(b'\n', &held[fresh..end]).count();
@@ -86,7 +86,7 @@ fn answer(manner: Manner) -> io::Result<()> {
         held.copy_within(end..filled, 0);
         filled -= end;
     }
-    if manner == Manner::Once { write_all(SHORT) } else { Ok(()) }
+    if manner == EchoMode::Once { write_all(SHORT) } else { Ok(()) }
 }
 
 fn write_all(mut bytes: &[u8]) -> io::Result<()> {

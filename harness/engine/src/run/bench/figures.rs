@@ -8,7 +8,7 @@ use super::slice::{Slice, latencies};
 
 /// Measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figure {
+pub enum Metric {
     /// Requests per second.
     ReqS,
     /// Megabytes (10^6 bytes) of requests per second.
@@ -31,7 +31,7 @@ pub enum Figure {
     RssSlope,
 }
 
-impl Figure {
+impl Metric {
     /// All figures, in the order of the tables.
     pub const ALL: [Self; 10] = [
         Self::ReqS,
@@ -112,7 +112,7 @@ impl Spread {
 
 /// Measurements of one peer in one round.
 #[derive(Debug, Clone)]
-pub struct Round {
+pub struct RoundFigures {
     /// Number of the round.
     pub round: usize,
     /// Requests answered and their latencies.
@@ -125,20 +125,20 @@ pub struct Round {
     pub rss: Vec<(u64, u64)>,
 }
 
-impl Round {
+impl RoundFigures {
     /// Figure of this round alone.
-    fn figure(&self, figure: Figure) -> Option<f64> {
+    fn figure(&self, figure: Metric) -> Option<f64> {
         let requests = self.slice.requests as f64;
         if requests == 0.0 {
             return None;
         }
         match figure {
-            Figure::ReqS => Some(self.slice.rate()),
-            Figure::MbS => Some(self.slice.rate() * self.slice.request_bytes as f64 / requests / 1e6),
-            Figure::CpuUs => Some(self.cpu_s * 1e6 / requests),
-            Figure::RssPeak => self.rss_peak.map(|bytes| bytes as f64),
-            Figure::RssSlope => slope(&self.rss),
-            Figure::MaxUs => Some(self.slice.latencies.max() as f64 / 1e3),
+            Metric::ReqS => Some(self.slice.rate()),
+            Metric::MbS => Some(self.slice.rate() * self.slice.request_bytes as f64 / requests / 1e6),
+            Metric::CpuUs => Some(self.cpu_s * 1e6 / requests),
+            Metric::RssPeak => self.rss_peak.map(|bytes| bytes as f64),
+            Metric::RssSlope => slope(&self.rss),
+            Metric::MaxUs => Some(self.slice.latencies.max() as f64 / 1e3),
             _ => percentile(&self.slice.latencies, figure.quantile()?),
         }
     }
@@ -169,7 +169,7 @@ fn slope(points: &[(u64, u64)]) -> Option<f64> {
 
 /// The rounds of one peer in one row.
 #[derive(Debug, Clone, Default)]
-pub struct Rounds(pub Vec<Round>);
+pub struct Rounds(pub Vec<RoundFigures>);
 
 impl Rounds {
     /// Number of requests answered in all rounds.
@@ -184,9 +184,9 @@ impl Rounds {
 
     /// Figure over all rounds. Percentiles and the maximum latency are taken over all latencies together, other figures
     /// are medians. The spread is that between rounds.
-    pub fn figure(&self, figure: Figure) -> Option<Spread> {
+    pub fn figure(&self, figure: Metric) -> Option<Spread> {
         let of_rounds = Spread::of(self.0.iter().filter_map(|round| round.figure(figure)));
-        if figure != Figure::MaxUs && figure.quantile().is_none() {
+        if figure != Metric::MaxUs && figure.quantile().is_none() {
             return of_rounds;
         }
         let mut all = latencies();
@@ -206,7 +206,7 @@ impl Rounds {
     }
 
     /// Ratio of this peer's figure to the other's, round by round.
-    pub fn ratio(&self, other: &Self, figure: Figure) -> Option<Spread> {
+    pub fn ratio(&self, other: &Self, figure: Metric) -> Option<Spread> {
         Spread::of(self.0.iter().filter_map(|round| {
             let other = other.0.iter().find(|other| other.round == round.round)?;
             let (ours, theirs) = (round.figure(figure)?, other.figure(figure)?);
@@ -222,7 +222,7 @@ impl Rounds {
         if self.behind() > 0 {
             members.insert("behind".to_owned(), json!(self.behind()));
         }
-        for figure in Figure::ALL {
+        for figure in Metric::ALL {
             members.insert(figure.name().to_owned(), json!(self.figure(figure)));
         }
         Value::Object(members)
@@ -230,8 +230,8 @@ impl Rounds {
 
     /// All ratios to another peer, for files.
     pub fn ratios_to_json(&self, other: &Self) -> Value {
-        let ratio = |figure: Figure| (figure.name().to_owned(), json!(self.ratio(other, figure)));
-        Value::Object(Figure::ALL.into_iter().map(ratio).collect())
+        let ratio = |figure: Metric| (figure.name().to_owned(), json!(self.ratio(other, figure)));
+        Value::Object(Metric::ALL.into_iter().map(ratio).collect())
     }
 }
 
@@ -266,7 +266,7 @@ pub enum Comparison {
 const ROUNDS_MIN: usize = 3;
 
 /// Compares two peers by the ratios of one figure over `rounds` rounds.
-pub fn compare(ratio: &Spread, rounds: usize, figure: Figure) -> Comparison {
+pub fn compare(ratio: &Spread, rounds: usize, figure: Metric) -> Comparison {
     // On a logarithmic scale, twice as fast and half as fast are equally far from 1.
     let effect = ratio.median.ln().abs();
     let noise = (ratio.high / ratio.median).ln().max((ratio.median / ratio.low).ln());
@@ -286,7 +286,7 @@ pub fn compare(ratio: &Spread, rounds: usize, figure: Figure) -> Comparison {
 mod tests {
     use super::*;
 
-    fn round(round: usize, latency_us: u64, requests: u64) -> Round {
+    fn round(round: usize, latency_us: u64, requests: u64) -> RoundFigures {
         let mut slice = Slice::empty();
         slice.requests = requests;
         slice.request_bytes = requests * 64;
@@ -294,7 +294,13 @@ mod tests {
         for _ in 0..requests {
             slice.latencies.saturating_record(latency_us * 1_000);
         }
-        Round { round, slice, cpu_s: 0.001, rss_peak: Some(1 << 20), rss: vec![(0, 100), (requests, 100)] }
+        RoundFigures {
+            round,
+            slice,
+            cpu_s: 0.001,
+            rss_peak: Some(1 << 20),
+            rss: vec![(0, 100), (requests, 100)],
+        }
     }
 
     fn rounds(latencies_us: &[u64]) -> Rounds {
@@ -304,34 +310,34 @@ mod tests {
     #[test]
     fn figures_are_medians_with_their_spread() {
         let rounds = rounds(&[10, 8, 20]);
-        let rate = rounds.figure(Figure::ReqS).unwrap();
+        let rate = rounds.figure(Metric::ReqS).unwrap();
         assert_eq!((rate.median, rate.low, rate.high), (100_000.0, 50_000.0, 125_000.0));
-        assert_eq!(rounds.figure(Figure::MbS).unwrap().median, 6.4);
-        assert_eq!(rounds.figure(Figure::CpuUs).unwrap().median, 5.0);
-        assert_eq!(rounds.figure(Figure::RssSlope).unwrap().median, 0.0);
-        assert!((rounds.figure(Figure::MaxUs).unwrap().median - 20.0).abs() < 0.1);
+        assert_eq!(rounds.figure(Metric::MbS).unwrap().median, 6.4);
+        assert_eq!(rounds.figure(Metric::CpuUs).unwrap().median, 5.0);
+        assert_eq!(rounds.figure(Metric::RssSlope).unwrap().median, 0.0);
+        assert!((rounds.figure(Metric::MaxUs).unwrap().median - 20.0).abs() < 0.1);
         assert_eq!(rounds.requests(), 600);
     }
 
     #[test]
     fn a_tail_of_less_than_one_value_is_not_told() {
         let rounds = rounds(&[10]);
-        assert!(rounds.figure(Figure::P99Us).is_some());
-        assert_eq!(rounds.figure(Figure::P999Us), None);
-        assert_eq!(Rounds::default().figure(Figure::P50Us), None);
+        assert!(rounds.figure(Metric::P99Us).is_some());
+        assert_eq!(rounds.figure(Metric::P999Us), None);
+        assert_eq!(Rounds::default().figure(Metric::P50Us), None);
     }
 
     #[test]
     fn ratios_pair_the_rounds() {
-        let ratio = rounds(&[10, 20, 40]).ratio(&rounds(&[5, 10, 20]), Figure::ReqS).unwrap();
+        let ratio = rounds(&[10, 20, 40]).ratio(&rounds(&[5, 10, 20]), Metric::ReqS).unwrap();
         assert_eq!(ratio, Spread { median: 0.5, low: 0.5, high: 0.5 });
-        assert_eq!(rounds(&[10]).ratio(&Rounds::default(), Figure::ReqS), None);
+        assert_eq!(rounds(&[10]).ratio(&Rounds::default(), Metric::ReqS), None);
     }
 
     #[test]
     fn noise_above_the_effect_is_no_difference() {
         let of = |values: &[f64]| {
-            compare(&Spread::of(values.iter().copied()).unwrap(), values.len(), Figure::ReqS)
+            compare(&Spread::of(values.iter().copied()).unwrap(), values.len(), Metric::ReqS)
         };
         assert!(matches!(of(&[1.05, 1.02, 0.97, 1.01, 1.2]), Comparison::CannotTell { .. }));
         assert!(matches!(of(&[1.30, 1.29, 1.31, 1.30, 1.32]), Comparison::Better { .. }));
@@ -343,7 +349,7 @@ mod tests {
     #[test]
     fn less_latency_is_better() {
         let ratio = Spread::of([0.5, 0.5, 0.51]).unwrap();
-        assert!(matches!(compare(&ratio, 3, Figure::P99Us), Comparison::Better { .. }));
+        assert!(matches!(compare(&ratio, 3, Metric::P99Us), Comparison::Better { .. }));
     }
 
     #[test]

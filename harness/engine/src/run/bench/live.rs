@@ -16,7 +16,7 @@ use crate::contract::boundary::Boundary;
 use crate::data::budget::Budget;
 use crate::data::facts::Facts;
 use crate::data::plan::{Plan, Session};
-use crate::data::transcript::{Exit, Kind, Secrets};
+use crate::data::transcript::{EventKind, Exit, Secrets};
 use crate::drive::fixture::spawn_guard;
 use crate::drive::peer::Peer;
 use crate::drive::transport::child::{ChildConnection, Killer};
@@ -50,14 +50,14 @@ impl fmt::Display for Trouble {
 }
 
 /// Recorder that discards everything: a benchmark keeps no transcript.
-struct Unrecorded;
+struct NoTranscript;
 
-impl Log for Unrecorded {
-    fn record(&mut self, _at_us: u64, _kind: Kind) {}
+impl Log for NoTranscript {
+    fn record(&mut self, _at_us: u64, _kind: EventKind) {}
 }
 
 /// Started peer whose pipes the benchmark reads and writes itself.
-pub struct Live {
+pub struct LivePeer {
     connection: ChildConnection,
     /// Standard input; `None` once closed.
     pub stdin: Option<OwnedFd>,
@@ -74,7 +74,7 @@ pub struct Live {
     stderr_read: Receiver<()>,
 }
 
-impl Live {
+impl LivePeer {
     /// Starts one session of `peer` on its processor. `temp_dir` becomes its `TMPDIR`; `interrupted` ends every wait
     /// for it.
     ///
@@ -98,7 +98,7 @@ impl Live {
         };
         let _guard = spawn_guard();
         let started = Instant::now();
-        let mut connection = ChildConnection::spawn(&spec, &budget, &mut Unrecorded)
+        let mut connection = ChildConnection::spawn(&spec, &budget, &mut NoTranscript)
             .map_err(|error| cannot(error.to_string()))?;
         let [stdin, stdout, stderr] =
             connection.lend_pipes().ok_or_else(|| cannot("the child process has no pipes".to_owned()))?;
@@ -136,7 +136,7 @@ impl Live {
 
     /// True if `frame` is a message of the peer's own that answers nothing.
     pub fn is_aside(&self, frame: &[u8]) -> bool {
-        self.boundary.aside(&self.facts, &Plan::default(), frame).is_some()
+        self.boundary.unmatched_frame(&self.facts, &Plan::default(), frame).is_some()
     }
 
     /// Handle with which the watchdog kills the peer.
@@ -152,7 +152,7 @@ impl Live {
     /// Reason why the peer broke off: its exit and its last line on standard error.
     pub fn last_words(&mut self) -> Trouble {
         self.stdin = None;
-        self.connection.pump(Until::Exited, LAST_WORDS, &mut Unrecorded);
+        self.connection.pump(Until::Exited, LAST_WORDS, &mut NoTranscript);
         let how = match self.connection.exit() {
             Some(Exit::Code(code)) => format!("the process ended with status {code}"),
             Some(Exit::Signal(signal)) => format!("the process was ended by signal {signal}"),
@@ -169,16 +169,16 @@ impl Live {
         Trouble::Died(format!("{how} before it answered{said}"))
     }
 
-    /// Waits until the process has ended. [`Live::end`] reaps it.
+    /// Waits until the process has ended. [`LivePeer::end`] reaps it.
     pub fn wait_for_end(&mut self, patience: Duration) {
-        self.connection.pump(Until::Exited, patience, &mut Unrecorded);
+        self.connection.pump(Until::Exited, patience, &mut NoTranscript);
     }
 
     /// Ends the peer in order: closes standard input, waits up to `patience`, then kills the rest of its process tree.
     pub fn end(mut self, patience: Duration) {
         self.stdin = None;
-        self.connection.pump(Until::Exited, patience, &mut Unrecorded);
-        self.connection.finish(&mut Unrecorded);
+        self.connection.pump(Until::Exited, patience, &mut NoTranscript);
+        self.connection.finish(&mut NoTranscript);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::drive::Driver;
 use super::figures::Spread;
-use super::live::Live;
+use super::live::LivePeer;
 use super::placement::{Pinned, Placement};
 use super::verify::Verifier;
 use crate::contract::boundary;
@@ -102,8 +102,9 @@ fn bare_rate(
     let temp_dir = lab.scratch.join("bare");
     std::fs::create_dir_all(&temp_dir).map_err(|error| format!("cannot make a folder: {error}"))?;
     let text = |trouble: super::live::Trouble| trouble.to_string();
-    let mut live = Live::start(lab.peer, &workload.session, placement, &temp_dir, &lab.budget.interrupted)
-        .map_err(text)?;
+    let mut live =
+        LivePeer::start(lab.peer, &workload.session, placement, &temp_dir, &lab.budget.interrupted)
+            .map_err(text)?;
     let judge = std::sync::Arc::clone(&workload.judge);
     let mut verifier = Verifier::new(judge, workload.requests.len(), lab.peer.secrets());
     let tape = workload.tape();

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::drive::Driver;
-use super::figures::{Figure, Round};
-use super::live::{Live, Trouble};
+use super::figures::{Metric, RoundFigures};
+use super::live::{LivePeer, Trouble};
 use super::placement::Pinned;
 use super::slice::Slice;
 use super::usage::Usage;
 use super::verify::Verifier;
 use super::watchdog::Watchdog;
-use super::{Around, Group, Missing, Rival, Row, Settings};
+use super::{BenchRow, BenchSettings, BenchSurroundings, Missing, Rival, RowGroup};
 use crate::contract::boundary::workload::{Shape, Workload};
 use crate::data::blame::HarnessFault;
 use crate::data::plan::{FOLDER, Session};
@@ -34,8 +34,8 @@ const STRIKES_MAX: u32 = 4;
 /// Run in progress.
 pub(super) struct Bench<'a> {
     pub(super) rivals: Vec<&'a Rival<'a>>,
-    pub(super) settings: &'a Settings,
-    pub(super) around: Around<'a>,
+    pub(super) settings: &'a BenchSettings,
+    pub(super) around: BenchSurroundings<'a>,
     pub(super) watchdog: Watchdog,
     /// Time for one row, one round and one rival.
     pub(super) slice: Duration,
@@ -49,12 +49,12 @@ pub(super) struct Bench<'a> {
 }
 
 /// Place of one rival in a group, with its process.
-struct Seat<'a> {
+struct RivalSeat<'a> {
     rival: &'a Rival<'a>,
     workload: &'a Workload,
     tape: Vec<u8>,
     verifier: Verifier,
-    live: Option<Live>,
+    live: Option<LivePeer>,
     /// Latest latency, which scales the patience.
     latency: Duration,
     failed: bool,
@@ -64,14 +64,14 @@ struct Seat<'a> {
 
 impl<'a> Bench<'a> {
     /// Measures the rows of a group until the deadline or too many failures.
-    pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Row>, HarnessFault> {
+    pub(super) fn group(&mut self, group: &RowGroup) -> Result<Vec<BenchRow>, HarnessFault> {
         let _pinned = Pinned::to(group.placement.harness)?;
         let name = &self.rivals[0].workloads[group.workload].name;
-        let mut seats: Vec<Seat<'a>> = Vec::new();
+        let mut seats: Vec<RivalSeat<'a>> = Vec::new();
         for rival in &self.rivals {
             // The second peer may lack a command of the first.
             if let Some(workload) = rival.workloads.iter().find(|workload| workload.name == *name) {
-                seats.push(Seat {
+                seats.push(RivalSeat {
                     rival,
                     workload,
                     tape: workload.tape(),
@@ -87,7 +87,7 @@ impl<'a> Bench<'a> {
                 });
             }
         }
-        let mut rows: Vec<Row> = group.rows.iter().map(|(shape, id)| planned(*shape, id)).collect();
+        let mut rows: Vec<BenchRow> = group.rows.iter().map(|(shape, id)| planned(*shape, id)).collect();
         let all = seats.len();
         'rounds: for round in 0..self.settings.rounds {
             let mut rate_max = None;
@@ -108,7 +108,7 @@ impl<'a> Bench<'a> {
                             if place == 0 && *shape == Shape::Window(WINDOW_MAX) {
                                 rate_max = Some(measured.slice.rate());
                             }
-                            rows[row].of(place).0.push(Round { round, ..measured });
+                            rows[row].of(place).0.push(RoundFigures { round, ..measured });
                         }
                         Err(trouble) => {
                             seats[place].failed = true;
@@ -152,7 +152,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn patience(&self, seat: &Seat<'_>, window: u32) -> Duration {
+    fn patience(&self, seat: &RivalSeat<'_>, window: u32) -> Duration {
         let mib = seat.workload.request_bytes() as f64 / f64::from(1 << 20);
         self.settings.patience.mul_f64(1.0 + mib) + seat.latency * window * 4
     }
@@ -160,12 +160,12 @@ impl<'a> Bench<'a> {
     /// Measures one slice of one row for one rival; the caller sets the round number.
     fn measure(
         &mut self,
-        seat: &mut Seat<'_>,
+        seat: &mut RivalSeat<'_>,
         place: usize,
         shape: Shape,
-        group: &Group,
+        group: &RowGroup,
         rate_max: &mut Option<f64>,
-    ) -> Result<Round, Trouble> {
+    ) -> Result<RoundFigures, Trouble> {
         let time = self.slice * shape.weight();
         if shape == Shape::StartUp || seat.workload.one_shot {
             return self.starts(seat, place, shape, group, time);
@@ -220,11 +220,11 @@ impl<'a> Bench<'a> {
         }
         seat.latency = Duration::from_nanos(slice.latencies.value_at_quantile(0.5)) / window;
         let cpu_s = after.cpu_since(&before).as_secs_f64();
-        Ok(Round { round: 0, slice, cpu_s, rss_peak: seen(after.peak_bytes), rss })
+        Ok(RoundFigures { round: 0, slice, cpu_s, rss_peak: seen(after.peak_bytes), rss })
     }
 
     /// Starts the process of a seat and warms it up.
-    fn sit_down(&mut self, seat: &mut Seat<'_>, place: usize, group: &Group) -> Result<(), Trouble> {
+    fn sit_down(&mut self, seat: &mut RivalSeat<'_>, place: usize, group: &RowGroup) -> Result<(), Trouble> {
         let mut live = self.start(seat, place, group)?;
         let patience = self.patience(seat, 1);
         let warm_up = self.slice / WARM_UP;
@@ -242,26 +242,26 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    fn start(&self, seat: &Seat<'_>, place: usize, group: &Group) -> Result<Live, Trouble> {
+    fn start(&self, seat: &RivalSeat<'_>, place: usize, group: &RowGroup) -> Result<LivePeer, Trouble> {
         let temp_dir = self.around.scratch.join(format!("bench{place}"));
         std::fs::create_dir_all(&temp_dir).map_err(|error| {
             Trouble::CannotStart(format!("cannot make the folder {}: {error}", temp_dir.display()))
         })?;
-        let Around { interrupted, .. } = self.around;
+        let BenchSurroundings { interrupted, .. } = self.around;
         let session =
             with_files(seat.workload, &temp_dir).map_err(|error| Trouble::CannotStart(error.into()))?;
-        Live::start(seat.rival.peer, &session, &group.placement, &temp_dir, interrupted)
+        LivePeer::start(seat.rival.peer, &session, &group.placement, &temp_dir, interrupted)
     }
 
     /// Starts processes one after the other, for one answer each.
     fn starts(
         &mut self,
-        seat: &mut Seat<'_>,
+        seat: &mut RivalSeat<'_>,
         place: usize,
         shape: Shape,
-        group: &Group,
+        group: &RowGroup,
         time: Duration,
-    ) -> Result<Round, Trouble> {
+    ) -> Result<RoundFigures, Trouble> {
         let (mut slice, mut cpu, mut peak_bytes) = (Slice::empty(), Duration::ZERO, 0);
         if shape != Shape::StartUp && !std::mem::replace(&mut seat.looked_at, true) {
             peak_bytes = self.one_start(seat, place, shape, group, true)?.1.peak_bytes;
@@ -280,16 +280,16 @@ impl<'a> Bench<'a> {
             }
         }
         let cpu_s = cpu.as_secs_f64();
-        Ok(Round { round: 0, slice, cpu_s, rss_peak: seen(peak_bytes), rss: Vec::new() })
+        Ok(RoundFigures { round: 0, slice, cpu_s, rss_peak: seen(peak_bytes), rss: Vec::new() })
     }
 
     /// Starts a process for one answer; returns the time it took and the resources used.
     fn one_start(
         &self,
-        seat: &mut Seat<'_>,
+        seat: &mut RivalSeat<'_>,
         place: usize,
         shape: Shape,
-        group: &Group,
+        group: &RowGroup,
         look: bool,
     ) -> Result<(Duration, Usage), Trouble> {
         let mut live = self.start(seat, place, group)?;
@@ -340,17 +340,17 @@ fn seen(bytes: u64) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
 
-fn planned(shape: Shape, id: &str) -> Row {
+fn planned(shape: Shape, id: &str) -> BenchRow {
     let decisive = match shape {
-        Shape::Open(_) => Figure::P99Us,
-        Shape::StartUp => Figure::P50Us,
-        Shape::Window(_) | Shape::Soak => Figure::ReqS,
+        Shape::Open(_) => Metric::P99Us,
+        Shape::StartUp => Metric::P50Us,
+        Shape::Window(_) | Shape::Soak => Metric::ReqS,
     };
-    Row { decisive, ..Row::planned(id) }
+    BenchRow { decisive, ..BenchRow::planned(id) }
 }
 
 /// Marks a row as incomplete for `why`, and the later rows of its group with it.
-fn mark(rows: &mut [Row], from: usize, why: Missing) {
+fn mark(rows: &mut [BenchRow], from: usize, why: Missing) {
     let later = if let Missing::Peer(_) = why { Missing::AfterTrouble } else { why.clone() };
     for (nth, row) in rows.iter_mut().enumerate() {
         if nth == from {

@@ -3,7 +3,7 @@
 //! A reply that equals one already judged right costs only a comparison. Other replies are judged in full. If the
 //! replies never repeat, the first ones are all judged, and later only a sample.
 
-use crate::contract::boundary::workload::Judge;
+use crate::contract::boundary::workload::ReplyVerifier;
 use crate::data::transcript::Secrets;
 
 /// Number of differing replies that are judged before sampling begins.
@@ -13,7 +13,7 @@ const SAMPLE: u64 = 64;
 
 /// Verifies the replies of one peer to one workload.
 pub struct Verifier {
-    judge: Judge,
+    judge: ReplyVerifier,
     known: Vec<Vec<u8>>,
     differing: u64,
     secrets: Secrets,
@@ -21,7 +21,7 @@ pub struct Verifier {
 
 impl Verifier {
     /// Verifier for requests in this many variants. Its error messages show none of `secrets`.
-    pub fn new(judge: Judge, variants: usize, secrets: Secrets) -> Self {
+    pub fn new(judge: ReplyVerifier, variants: usize, secrets: Secrets) -> Self {
         Self { judge, known: vec![Vec::new(); variants.max(1)], differing: 0, secrets }
     }
 
@@ -65,10 +65,10 @@ mod tests {
 
     use super::*;
 
-    fn counting() -> (Arc<AtomicU64>, Judge) {
+    fn counting() -> (Arc<AtomicU64>, ReplyVerifier) {
         let count = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&count);
-        let judge: Judge = Arc::new(move |variant, reply| {
+        let judge: ReplyVerifier = Arc::new(move |variant, reply| {
             counter.fetch_add(1, Ordering::Relaxed);
             if reply.first() == Some(&(variant as u8)) { Ok(()) } else { Err("other variant".to_owned()) }
         });

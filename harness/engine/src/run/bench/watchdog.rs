@@ -13,7 +13,7 @@ use crate::drive::transport::child::Killer;
 const AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
-struct State {
+struct WatchdogState {
     armed: Option<(Killer, Instant)>,
     fired: bool,
     over: bool,
@@ -21,14 +21,14 @@ struct State {
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<WatchdogState>,
     changed: Condvar,
     /// Set when the user asks to stop.
     interrupted: Arc<AtomicBool>,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatchdogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::differences::{Difference, Differences, Shortest};
-use super::stage::{Sighting, Stage};
+use super::stage::{MatrixStage, Sighting};
 use crate::contract::boundary;
 use crate::data::blame::Misconfigured;
 use crate::data::json::{self, DecodeLimits};
@@ -33,7 +33,7 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 /// difference.
 pub fn confirm(
     found: &mut Differences,
-    stage: &Stage<'_>,
+    stage: &MatrixStage<'_>,
     budget: Duration,
     progress: &(dyn Fn(String) + Sync),
 ) -> Vec<Transcript> {
@@ -79,7 +79,7 @@ pub fn confirm(
 /// Repeats a conversation until each of its differences has shown often enough or failed to. Returns them with their
 /// last sighting.
 fn repeat<'a>(
-    stage: &Stage<'_>,
+    stage: &MatrixStage<'_>,
     n: u64,
     differences: impl Iterator<Item = &'a Difference>,
 ) -> Vec<(Difference, Option<Sighting>)> {
@@ -123,7 +123,7 @@ pub fn keep(found: &mut Differences, transcripts: &[Transcript], folder: &Path) 
 
 /// Shrinking of one difference.
 struct Work<'a> {
-    stage: &'a Stage<'a>,
+    stage: &'a MatrixStage<'a>,
     difference: &'a Difference,
     end: Instant,
     runs: usize,

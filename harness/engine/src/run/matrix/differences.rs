@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::contract::boundary::Exchange;
+use crate::contract::boundary::NormalizedExchange;
 use crate::data::blame::HarnessFault;
 use crate::data::facts::Facts;
 use crate::data::plan::Plan;
@@ -165,15 +165,15 @@ pub fn plan(peers: &[Peer], facts: &Facts, rng_seed: u64, n: u64) -> Option<Plan
 }
 
 /// Identity of a difference: its subject, the deviating peers and their reasons.
-type Key = (Sort, String, Option<String>, Vec<(Vec<String>, Option<String>)>);
+type DifferenceKey = (Sort, String, Option<String>, Vec<(Vec<String>, Option<String>)>);
 
-pub(super) struct Tally {
+pub(super) struct DifferenceTally {
     names: Vec<String>,
     out: Differences,
-    by_key: BTreeMap<Key, Difference>,
+    by_key: BTreeMap<DifferenceKey, Difference>,
 }
 
-impl Tally {
+impl DifferenceTally {
     /// Records a conversation that could not be held.
     pub(super) fn give_up(&mut self, n: u64, error: &HarnessFault) {
         self.out.given_up.get_or_insert(format!("conversation {n}: {error}"));
@@ -196,7 +196,7 @@ impl Tally {
         Self { names, out, by_key: BTreeMap::new() }
     }
 
-    pub(super) fn add(&mut self, conversation: u64, all: &[Vec<Exchange>]) {
+    pub(super) fn add(&mut self, conversation: u64, all: &[Vec<NormalizedExchange>]) {
         self.out.conversations += 1;
         // A peer that ended early was sent less.
         let count = all.iter().map(Vec::len).max().unwrap_or(0);
@@ -205,9 +205,9 @@ impl Tally {
         }
     }
 
-    fn one(&mut self, conversation: u64, answers: &[Option<&Exchange>]) {
+    fn one(&mut self, conversation: u64, answers: &[Option<&NormalizedExchange>]) {
         // Peers that were not asked, because their conversation had stopped, do not count.
-        let there: Vec<(&String, &Exchange)> =
+        let there: Vec<(&String, &NormalizedExchange)> =
             self.names.iter().zip(answers).filter_map(|(name, answer)| Some((name, (*answer)?))).collect();
         let mut clusters: Vec<Cluster> = Vec::new();
         for (name, answer) in &there {
@@ -279,8 +279,8 @@ mod tests {
     use super::*;
     use crate::data::clause::Side;
 
-    fn exchange(came: &str, fault: Option<&str>, choice: Option<&str>) -> Exchange {
-        Exchange {
+    fn exchange(came: &str, fault: Option<&str>, choice: Option<&str>) -> NormalizedExchange {
+        NormalizedExchange {
             sent: "x".to_owned(),
             came: came.to_owned(),
             clause: "X-01".to_owned(),
@@ -290,9 +290,9 @@ mod tests {
         }
     }
 
-    fn tally(answers: &[&[Exchange]]) -> Differences {
+    fn tally(answers: &[&[NormalizedExchange]]) -> Differences {
         let names = (0..answers.len()).map(|at| format!("p{at}")).collect();
-        let mut tally = Tally::new(&[], 1);
+        let mut tally = DifferenceTally::new(&[], 1);
         tally.names = names;
         tally.add(0, &answers.iter().map(|list| list.to_vec()).collect::<Vec<_>>());
         tally.done()
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_follows_from_an_earlier_difference_is_none() {
-        let other = Exchange { expected: "z".to_owned(), ..exchange("b", None, None) };
+        let other = NormalizedExchange { expected: "z".to_owned(), ..exchange("b", None, None) };
         let found = tally(&[&[exchange("a", None, None)], &[other]]);
         assert_eq!((found.differences.len(), found.follow), (0, 1));
     }

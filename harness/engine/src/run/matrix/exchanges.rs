@@ -1,7 +1,7 @@
 //! Exchanges of a face's peers in a comparable form.
 
-use crate::contract::boundary::Exchange;
-use crate::contract::face::{Answer, Face, Part, fitting, misfit, phrase};
+use crate::contract::boundary::NormalizedExchange;
+use crate::contract::face::{Answer, ExpectedPart, Face, fitting, misfit, phrase};
 use crate::contract::judge::listen;
 use crate::data::payload::shorten;
 use crate::data::transcript::Transcript;
@@ -13,8 +13,8 @@ const CHARS_MAX: usize = 240;
 pub fn of<F: Face>(
     face: &F,
     transcript: &Transcript,
-    told: impl Fn(&Part<F>, &F::Message) -> String,
-) -> Vec<Exchange> {
+    told: impl Fn(&ExpectedPart<F>, &F::Message) -> String,
+) -> Vec<NormalizedExchange> {
     let cut = |text: &str| shorten(text, CHARS_MAX).into_owned();
     listen(face, transcript, |trace| {
         let mut all = Vec::new();
@@ -34,7 +34,7 @@ pub fn of<F: Face>(
                     }
                     None => ("nothing".to_owned(), (!part.may_be_silent()).then_some("no_reply")),
                 };
-                all.push(Exchange {
+                all.push(NormalizedExchange {
                     sent: sent.clone(),
                     came,
                     clause: part.clause.to_owned(),

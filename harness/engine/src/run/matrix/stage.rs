@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::differences::{self, Difference, Differences, Tally};
-use crate::contract::boundary::{self, Exchange};
+use super::differences::{self, Difference, DifferenceTally, Differences};
+use crate::contract::boundary::{self, NormalizedExchange};
 use crate::data::blame::HarnessFault;
 use crate::data::facts::Facts;
 use crate::data::plan::Plan;
@@ -18,7 +18,7 @@ use crate::run::runner::{self, Options, Surroundings};
 const PEERS_PER_JOB: usize = 4;
 
 /// Peers that hold equal conversations.
-pub struct Stage<'a> {
+pub struct MatrixStage<'a> {
     pub(super) peers: &'a [Peer],
     pub(super) facts: Facts,
     options: &'a Options,
@@ -28,7 +28,7 @@ pub struct Stage<'a> {
 }
 
 /// Answers of each peer in one conversation, or the reason why they are unknown.
-pub(super) type Conversation = Result<Vec<Vec<Exchange>>, HarnessFault>;
+pub(super) type Conversation = Result<Vec<Vec<NormalizedExchange>>, HarnessFault>;
 
 /// Difference in one conversation.
 pub(super) struct Sighting {
@@ -37,7 +37,7 @@ pub(super) struct Sighting {
     pub(super) apart: Transcript,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> MatrixStage<'a> {
     /// Makes a stage of these peers.
     pub fn new(peers: &'a [Peer], options: &'a Options, around: Surroundings<'a>) -> Self {
         let silences = peers.iter().map(|_| Silences::default()).collect();
@@ -63,7 +63,7 @@ impl<'a> Stage<'a> {
 
     /// Holds equal conversations with all peers and compares their answers.
     pub fn compare(&self, conversations: u64, progress: &(dyn Fn(String) + Sync)) -> Differences {
-        let mut tally = Tally::new(self.peers, self.rng_seed());
+        let mut tally = DifferenceTally::new(self.peers, self.rng_seed());
         for (n, all) in self.hold(conversations, progress) {
             match all {
                 Ok(all) => tally.add(n, &all),
@@ -125,8 +125,8 @@ impl<'a> Stage<'a> {
     /// Differences shown by a conversation with all peers.
     pub(super) fn differences(&self, n: u64, transcripts: &[Transcript]) -> Vec<Difference> {
         let exchanges = |(peer, transcript): (&Peer, &Transcript)| peer.boundary.exchanges(transcript);
-        let all: Vec<Vec<Exchange>> = self.peers.iter().zip(transcripts).map(exchanges).collect();
-        let mut tally = Tally::new(self.peers, 0);
+        let all: Vec<Vec<NormalizedExchange>> = self.peers.iter().zip(transcripts).map(exchanges).collect();
+        let mut tally = DifferenceTally::new(self.peers, 0);
         tally.add(n, &all);
         tally.done().differences
     }
@@ -150,13 +150,13 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
-    use crate::drive::machine::{Action, Event, Machine, Millis};
+    use crate::drive::machine::{Action, Machine, MachineEvent, Millis};
 
     use super::*;
     use crate::contract::boundary::Boundary as _;
     use crate::data::clause::Side;
     use crate::data::pace::Pace;
-    use crate::data::transcript::Kind;
+    use crate::data::transcript::EventKind;
     use crate::drive::fixture::ActorExe;
     use crate::drive::peer::Origin;
     use crate::toy::{self, Toy};
@@ -165,8 +165,8 @@ mod tests {
     struct Mute;
 
     impl Machine for Mute {
-        fn handle(&mut self, event: Event<'_>, _now: Millis, actions: &mut Vec<Action>) {
-            if let Event::StdinEof = event {
+        fn handle(&mut self, event: MachineEvent<'_>, _now: Millis, actions: &mut Vec<Action>) {
+            if let MachineEvent::StdinEof = event {
                 actions.push(Action::Exit(0));
             }
         }
@@ -179,7 +179,7 @@ mod tests {
         Peer {
             name: "mute".to_owned(),
             boundary: &Toy,
-            facts: Toy.usual_facts(Side::Provider),
+            facts: Toy.full_facts(Side::Provider),
             commands: BTreeMap::from([(toy::COMMAND.to_owned(), Vec::new())]),
             env: Vec::new(),
             features_given: true,
@@ -194,13 +194,13 @@ mod tests {
         let (actor_exe, scratch) = (ActorExe::new("none"), std::env::temp_dir());
         let interrupted = Arc::<AtomicBool>::default();
         let around = Surroundings { actor_exe: &actor_exe, scratch: &scratch, interrupted: &interrupted };
-        let stage = Stage::new(&peers, &options, around);
+        let stage = MatrixStage::new(&peers, &options, around);
         let full = runner::lab(&peers[0], &options, around).budget.reply;
         let plan = stage.plan(0).unwrap();
-        let has_waited_in_full = |stage: &Stage<'_>| {
+        let has_waited_in_full = |stage: &MatrixStage<'_>| {
             let events = stage.converse(0, &plan).unwrap().events;
             let waited = events.iter().find_map(|event| match event.kind {
-                Kind::DeadlinePassed { waited_ms, .. } => Some(waited_ms),
+                EventKind::DeadlinePassed { waited_ms, .. } => Some(waited_ms),
                 _ => None,
             });
             u128::from(waited.unwrap()) >= full.as_millis()

@@ -8,7 +8,9 @@ use crate::data::finding::Finding;
 use crate::data::pace::written;
 use crate::data::payload::{Payload, shorten};
 use crate::data::text::{error_line, visible};
-use crate::data::transcript::{Awaited, Exit, FolderChange, FoundKind, Kind, Seen, StdinState, Transcript};
+use crate::data::transcript::{
+    Awaited, EventKind, Exit, FolderChange, FoundKind, SightResult, StdinState, Transcript,
+};
 
 /// Conversation of `transcript`, one line per message or event: `→` sent, `←` received, `·` other events, `✗` failures
 /// of the process. Lines have at most `chars_max` characters, with control characters escaped. Beyond `lines_max` lines
@@ -50,13 +52,13 @@ pub fn conversation_about(
 }
 
 /// Replaces each run of lines that open a session by one line.
-fn without_openings(lines: &mut Vec<Shown>, opens: &dyn Fn(&Shown) -> bool) {
-    let mut kept: Vec<Shown> = Vec::new();
+fn without_openings(lines: &mut Vec<ShownLine>, opens: &dyn Fn(&ShownLine) -> bool) {
+    let mut kept: Vec<ShownLine> = Vec::new();
     for line in lines.drain(..) {
         if !opens(&line) {
             kept.push(line);
         } else if kept.last().is_none_or(|last| last.text != OPENED) {
-            kept.push(Shown { text: OPENED.to_owned(), step: None });
+            kept.push(ShownLine { text: OPENED.to_owned(), step: None });
         }
     }
     *lines = kept;
@@ -135,13 +137,13 @@ const QUOTE_BYTES_MIN: usize = 4;
 const ALIKE_CHARS: usize = 120;
 
 /// Line of a conversation.
-struct Shown {
+struct ShownLine {
     text: String,
     /// Step of its message, or of the message before it in the session.
     step: Option<usize>,
 }
 
-impl Shown {
+impl ShownLine {
     fn is_message(&self) -> bool {
         self.text.starts_with(WROTE) || self.text.starts_with(CAME)
     }
@@ -149,17 +151,17 @@ impl Shown {
 
 /// Index of the line that shows a finding: the answer it quotes, or else the failure, the last answer or the message of
 /// its step.
-fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
+fn wrong_line(lines: &[ShownLine], finding: &Finding) -> Option<usize> {
     let bare = |text: &str| bare(text).chars().take(ALIKE_CHARS).collect::<String>();
     let got = bare(&finding.got);
-    let is_quoted = |line: &Shown| {
+    let is_quoted = |line: &ShownLine| {
         let came = line.text.strip_prefix(CAME).map(bare);
         came.is_some_and(|came| !came.is_empty() && (got.starts_with(&came) || came.starts_with(&got)))
     };
-    let of_step = |line: &Shown| finding.step.is_none() || line.step == finding.step;
-    let last = |is_it: &dyn Fn(&Shown) -> bool| lines.iter().rposition(is_it);
+    let of_step = |line: &ShownLine| finding.step.is_none() || line.step == finding.step;
+    let last = |is_it: &dyn Fn(&ShownLine) -> bool| lines.iter().rposition(is_it);
     // Other lines do not stand for the missing answer.
-    let is_answer = |line: &Shown| !finding.lacks_answer() && line.text.starts_with(CAME);
+    let is_answer = |line: &ShownLine| !finding.lacks_answer() && line.text.starts_with(CAME);
     last(&|line| of_step(line) && is_quoted(line))
         .or_else(|| last(&is_quoted))
         .or_else(|| lines.iter().position(|line| of_step(line) && quotes(finding, line)))
@@ -169,7 +171,7 @@ fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
 }
 
 /// True if a finding quotes a received line behind other words, as in `byte 0: expected a value: hello`.
-fn quotes(finding: &Finding, line: &Shown) -> bool {
+fn quotes(finding: &Finding, line: &ShownLine) -> bool {
     let Some(came) = line.text.strip_prefix(CAME) else { return false };
     let whole = came.strip_suffix(NO_LINE_FEED).unwrap_or(came);
     let (head, got) = (bare(whole.split('…').next().unwrap_or(whole)), bare(&visible(&finding.got)));
@@ -181,7 +183,7 @@ fn bare(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown> {
+fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<ShownLine> {
     let mut lines = Vec::new();
     let sessions = transcript.plan.sessions.len();
     let mut open: Vec<Vec<u8>> = vec![Vec::new(); sessions];
@@ -189,13 +191,13 @@ fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown
     let mut current = None;
     for event in &transcript.events {
         let Some(partial) = open.get_mut(event.session) else { continue };
-        if let Kind::Sent { step, .. } = &event.kind {
+        if let EventKind::Sent { step, .. } = &event.kind {
             steps[event.session] = Some(*step);
         }
         let step = steps[event.session];
         let mut said = Vec::new();
         match &event.kind {
-            Kind::Received { bytes } => {
+            EventKind::Received { bytes } => {
                 partial.extend_from_slice(&bytes.0);
                 let count = memchr::memchr_iter(b'\n', partial).count();
                 let mut begin = 0;
@@ -229,9 +231,9 @@ fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown
             for (name, value) in session.placeholders.iter().chain(&session.env) {
                 title.push_str(&format!(" {name}={value}"));
             }
-            lines.push(Shown { text: title, step: None });
+            lines.push(ShownLine { text: title, step: None });
         }
-        lines.extend(said.into_iter().map(|text| Shown { text, step }));
+        lines.extend(said.into_iter().map(|text| ShownLine { text, step }));
     }
     for line in &mut lines {
         line.text = shorten(&visible(&line.text), chars_max).into_owned();
@@ -239,60 +241,62 @@ fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown
     lines
 }
 
-fn ends_output(kind: &Kind) -> bool {
+fn ends_output(kind: &EventKind) -> bool {
     matches!(
         kind,
-        Kind::StdoutClosed
-            | Kind::StdoutOverflow { .. }
-            | Kind::Exited { .. }
-            | Kind::Killed
-            | Kind::DeadlinePassed { .. }
+        EventKind::StdoutClosed
+            | EventKind::StdoutOverflow { .. }
+            | EventKind::Exited { .. }
+            | EventKind::Killed
+            | EventKind::DeadlinePassed { .. }
     )
 }
 
-fn line(kind: &Kind, chars_max: usize) -> Option<String> {
+fn line(kind: &EventKind, chars_max: usize) -> Option<String> {
     Some(match kind {
-        Kind::Started { .. }
-        | Kind::ClientStarted { .. }
-        | Kind::Clock { .. }
-        | Kind::StdoutClosed
-        | Kind::Received { .. } => {
+        EventKind::Started { .. }
+        | EventKind::ClientStarted { .. }
+        | EventKind::Clock { .. }
+        | EventKind::StdoutClosed
+        | EventKind::Received { .. } => {
             return None;
         }
-        Kind::StartFailed { error } => format!("✗ not started: {error}"),
-        Kind::Sent { payload, .. } if payload.0.is_empty() => return None,
-        Kind::Sent { payload, .. } => format!("→ {}", sent(payload, chars_max)),
-        Kind::Answered { bytes } => {
+        EventKind::StartFailed { error } => format!("✗ not started: {error}"),
+        EventKind::Sent { payload, .. } if payload.0.is_empty() => return None,
+        EventKind::Sent { payload, .. } => format!("→ {}", sent(payload, chars_max)),
+        EventKind::Answered { bytes } => {
             format!("→ {} (answer to the peer)", sent(&Payload::from_bytes(&bytes.0), chars_max))
         }
-        Kind::HttpReply { status, content_type, body_bytes, connection, .. } => {
+        EventKind::HttpReply { status, content_type, body_bytes, connection, .. } => {
             let on = if *connection == 0 { String::new() } else { format!(" on connection {connection}") };
             let of = content_type.as_deref().map(|name| format!(" of {name}")).unwrap_or_default();
             format!("· HTTP {status}{on}, {body_bytes} bytes{of}")
         }
-        Kind::HttpFailed { reason, .. } => format!("✗ no HTTP reply: {reason}"),
-        Kind::StdinClosed => "· stdin closed".to_owned(),
-        Kind::StdinBroken { unwritten_bytes } => {
+        EventKind::HttpFailed { reason, .. } => format!("✗ no HTTP reply: {reason}"),
+        EventKind::StdinClosed => "· stdin closed".to_owned(),
+        EventKind::StdinBroken { unwritten_bytes } => {
             format!("✗ stdin closed by the peer, {unwritten_bytes} bytes not read")
         }
-        Kind::StdoutOverflow { lines_max: Some(lines), .. } => {
+        EventKind::StdoutOverflow { lines_max: Some(lines), .. } => {
             format!("✗ more than {lines} lines of output, killed")
         }
-        Kind::StdoutOverflow { bytes_max, .. } => format!("✗ more than {bytes_max} bytes of output, killed"),
-        Kind::Stderr { bytes, total_bytes } => {
+        EventKind::StdoutOverflow { bytes_max, .. } => {
+            format!("✗ more than {bytes_max} bytes of output, killed")
+        }
+        EventKind::Stderr { bytes, total_bytes } => {
             if *total_bytes == 0 {
                 return None;
             }
             format!("{STDERR}({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
         }
-        Kind::ClientStderr { bytes, total_bytes } => {
+        EventKind::ClientStderr { bytes, total_bytes } => {
             format!("· stderr of the client ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
         }
-        Kind::Signalled { signal } => format!("· SIG{signal} sent"),
-        Kind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
-        Kind::Exited { exit } => format!("✗ {exit}"),
-        Kind::DeadlinePassed { waited_ms: 0, .. } => "✗ no reply, and the peer is idle".to_owned(),
-        Kind::DeadlinePassed { awaited, waited_ms } => {
+        EventKind::Signalled { signal } => format!("· SIG{signal} sent"),
+        EventKind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
+        EventKind::Exited { exit } => format!("✗ {exit}"),
+        EventKind::DeadlinePassed { waited_ms: 0, .. } => "✗ no reply, and the peer is idle".to_owned(),
+        EventKind::DeadlinePassed { awaited, waited_ms } => {
             let waited = written(Duration::from_millis(*waited_ms));
             match awaited {
                 Awaited::Frames => format!("✗ no reply within {waited}"),
@@ -301,59 +305,59 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
                 Awaited::Effect => format!("✗ not seen within {waited}"),
             }
         }
-        Kind::Killed => "· killed".to_owned(),
-        Kind::Waited { ms } => format!("· {ms} ms pass"),
-        Kind::Processor { label, used_ms } => format!("· processor time ({label}): {used_ms} ms"),
-        Kind::Memory { label, hwm_bytes } => format!("· memory ({label}): {} KiB", hwm_bytes / 1024),
-        Kind::LeakedProcess { pid, command } => format!("✗ process {pid} ({command}) left behind"),
-        Kind::LeftFile { path } => format!("✗ file {path} left behind"),
-        Kind::ListenerHit { listener, head, .. } => {
+        EventKind::Killed => "· killed".to_owned(),
+        EventKind::Waited { ms } => format!("· {ms} ms pass"),
+        EventKind::Processor { label, used_ms } => format!("· processor time ({label}): {used_ms} ms"),
+        EventKind::Memory { label, hwm_bytes } => format!("· memory ({label}): {} KiB", hwm_bytes / 1024),
+        EventKind::LeakedProcess { pid, command } => format!("✗ process {pid} ({command}) left behind"),
+        EventKind::LeftFile { path } => format!("✗ file {path} left behind"),
+        EventKind::ListenerHit { listener, head, .. } => {
             let text = String::from_utf8_lossy(&head.0);
             format!("· connection to {listener}: {}", text.lines().next().unwrap_or_default())
         }
-        Kind::ListenerReplied { whole: true, .. } => return None,
-        Kind::ListenerReplied { listener, bytes, .. } => {
+        EventKind::ListenerReplied { whole: true, .. } => return None,
+        EventKind::ListenerReplied { listener, bytes, .. } => {
             format!("· {bytes} bytes of the reply of {listener} read")
         }
-        Kind::ClientDeaf { unwritten_bytes } => {
+        EventKind::ClientDeaf { unwritten_bytes } => {
             format!("✗ the client stopped reading, {unwritten_bytes} bytes not read")
         }
-        Kind::ClientExited { exit } => format!("· client: {exit}"),
-        Kind::RecordingStopped { why } => format!("✗ recording stopped: {why}"),
-        Kind::ActorStarted { actor, argv, .. } => format!("· {actor} started: {}", argv.join(" ")),
-        Kind::ActorReceived { actor, bytes, .. } => {
+        EventKind::ClientExited { exit } => format!("· client: {exit}"),
+        EventKind::RecordingStopped { why } => format!("✗ recording stopped: {why}"),
+        EventKind::ActorStarted { actor, argv, .. } => format!("· {actor} started: {}", argv.join(" ")),
+        EventKind::ActorReceived { actor, bytes, .. } => {
             format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
         }
-        Kind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),
-        Kind::ActorWrote { bytes, whole: true, .. } if bytes.0.is_empty() => return None,
-        Kind::ActorWrote { actor, bytes, whole, .. } => {
+        EventKind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),
+        EventKind::ActorWrote { bytes, whole: true, .. } if bytes.0.is_empty() => return None,
+        EventKind::ActorWrote { actor, bytes, whole, .. } => {
             let cut = if *whole { "" } else { ", and not all of it was read" };
             format!("· {actor} wrote {}{cut}", sent(bytes, chars_max))
         }
-        Kind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
-        Kind::FileHeld { .. }
-        | Kind::Looked { .. }
-        | Kind::FilePut { .. }
-        | Kind::FileMoved { .. }
-        | Kind::FolderChanged { .. } => return of_file(kind, chars_max),
-        Kind::WatchOverflow => "✗ the system dropped events of the watched folders".to_owned(),
-        Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
-        Kind::ActorFileStays { actor, label, path } => {
+        EventKind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
+        EventKind::FileHeld { .. }
+        | EventKind::Looked { .. }
+        | EventKind::FilePut { .. }
+        | EventKind::FileMoved { .. }
+        | EventKind::FolderChanged { .. } => return of_file(kind, chars_max),
+        EventKind::WatchOverflow => "✗ the system dropped events of the watched folders".to_owned(),
+        EventKind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
+        EventKind::ActorFileStays { actor, label, path } => {
             format!("✗ {path}, given to {actor}, still exists at {label}")
         }
     })
 }
 
 /// Line about files; `None` for any other event.
-fn of_file(kind: &Kind, chars_max: usize) -> Option<String> {
+fn of_file(kind: &EventKind, chars_max: usize) -> Option<String> {
     Some(match kind {
-        Kind::FileHeld { file, bytes } => {
+        EventKind::FileHeld { file, bytes } => {
             format!("· {file} holds {}", sent(&Payload::from_bytes(&bytes.0), chars_max))
         }
-        Kind::Looked { path, found, .. } if found.is_empty() => {
+        EventKind::Looked { path, found, .. } if found.is_empty() => {
             format!("· nothing at {}", printable(&path.0, chars_max))
         }
-        Kind::Looked { path, found, cut, .. } => {
+        EventKind::Looked { path, found, cut, .. } => {
             let what = found.iter().map(|one| match (one.kind, &one.bytes) {
                 (FoundKind::File, Some(bytes)) => {
                     format!("{} {}", printable(&one.path.0, chars_max), printable(&bytes.0, chars_max))
@@ -365,19 +369,19 @@ fn of_file(kind: &Kind, chars_max: usize) -> Option<String> {
             let more = if *cut { ", and more" } else { "" };
             format!("· at {}: {}{more}", printable(&path.0, chars_max), what.trim_start_matches("/, "))
         }
-        Kind::FilePut { path, error: Some(error), .. } => {
+        EventKind::FilePut { path, error: Some(error), .. } => {
             format!("✗ cannot create {}: {error}", printable(&path.0, chars_max))
         }
-        Kind::FilePut { path, bytes, .. } => {
+        EventKind::FilePut { path, bytes, .. } => {
             format!("→ {} is created: {}", printable(&path.0, chars_max), sent(bytes, chars_max))
         }
-        Kind::FileMoved { from, error: Some(error), .. } => {
+        EventKind::FileMoved { from, error: Some(error), .. } => {
             format!("✗ cannot move {}: {error}", printable(&from.0, chars_max))
         }
-        Kind::FileMoved { from, to, .. } => {
+        EventKind::FileMoved { from, to, .. } => {
             format!("→ {} is moved to {}", printable(&from.0, chars_max), printable(&to.0, chars_max))
         }
-        Kind::FolderChanged { folder, path, change, .. } => {
+        EventKind::FolderChanged { folder, path, change, .. } => {
             let change = match change {
                 FolderChange::Appeared => "appears",
                 FolderChange::Written => "is written to",
@@ -399,14 +403,14 @@ fn gist(stderr: &[u8]) -> String {
 }
 
 /// Describes an actor's look in one phrase.
-fn sight(seen: &Seen, chars_max: usize) -> String {
+fn sight(seen: &SightResult, chars_max: usize) -> String {
     match seen {
-        Seen::Payload { bytes, mode, is_own, .. } => {
+        SightResult::Payload { bytes, mode, is_own, .. } => {
             let whose = if *is_own { "" } else { ", not its own" };
             format!("a file (mode {mode:04o}{whose}): {}", printable(&bytes.0, chars_max))
         }
-        Seen::NoPayload { path, error } => format!("no file at {path:?}: {error}"),
-        Seen::Environment { bytes } => {
+        SightResult::NoPayload { path, error } => format!("no file at {path:?}: {error}"),
+        SightResult::Environment { bytes } => {
             // Values may be long, and secret.
             let variables = bytes.0.split(|byte| *byte == 0).filter(|variable| !variable.is_empty());
             let names = variables.map(|variable| {
@@ -414,8 +418,8 @@ fn sight(seen: &Seen, chars_max: usize) -> String {
             });
             format!("the variables {}", shorten(&names.collect::<Vec<_>>().join(" "), chars_max))
         }
-        Seen::Limits { .. } => "its resource limits".to_owned(),
-        Seen::Stdin { state, bytes } => {
+        SightResult::Limits { .. } => "its resource limits".to_owned(),
+        SightResult::Stdin { state, bytes } => {
             let state = match state {
                 StdinState::Ended => "ended",
                 StdinState::Open => "open",
@@ -427,7 +431,7 @@ fn sight(seen: &Seen, chars_max: usize) -> String {
             };
             format!("standard input {state}{after}")
         }
-        Seen::Status { .. } => "its signals and groups".to_owned(),
+        SightResult::Status { .. } => "its signals and groups".to_owned(),
     }
 }
 
@@ -489,7 +493,7 @@ mod tests {
 
     #[test]
     fn the_wrong_line_is_the_answer_that_is_quoted_or_the_failure_of_its_step() {
-        let shown = |step: usize, text: &str| Shown { text: text.to_owned(), step: Some(step) };
+        let shown = |step: usize, text: &str| ShownLine { text: text.to_owned(), step: Some(step) };
         let lines = [
             shown(0, "→ {\"id\":1}"),
             shown(1, "→ {\"id\":2}"),
@@ -510,7 +514,7 @@ mod tests {
     #[test]
     fn a_line_that_a_sentence_quotes_is_the_wrong_one() {
         let lines = ["→ {}", "← {\"ok\": true}", "← hello  banner (no line feed)", "✗ exit status 1"];
-        let lines = lines.map(|text| Shown { text: text.to_owned(), step: Some(0) });
+        let lines = lines.map(|text| ShownLine { text: text.to_owned(), step: Some(0) });
         let wrong = |got: &str| wrong_line(&lines, &Finding::new("C", "other_output", "other", got));
         assert_eq!(wrong("byte 0: expected a value, found `h`: hello banner"), Some(2));
         assert_eq!(wrong("exit status 1, {\"ok\":true}"), Some(1));

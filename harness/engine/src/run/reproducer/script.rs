@@ -33,7 +33,7 @@ const REPLY_MS: u64 = 1_000;
 
 /// Part of a script's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ScriptPart {
     /// Range of `stdin.bin`.
     Bytes {
         /// Offset of the first byte.
@@ -47,7 +47,7 @@ pub enum Part {
 
 /// Input of a session whose bytes are known in advance, in the order and with the pauses of its plan. `None` if the
 /// session needs more than standard input: fixtures, values from replies, signals, files, HTTP, or too many parts.
-pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<Part>> {
+pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<ScriptPart>> {
     let spec = plan.sessions.get(session)?;
     if plan.needs_folder() || spec.command == HTTP || !spec.limits.is_empty() {
         return None;
@@ -71,33 +71,33 @@ pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<Part>> {
                 let end = from + length;
                 while from < end {
                     let length = size.min(end - from);
-                    parts.push(Part::Bytes { from, length });
+                    parts.push(ScriptPart::Bytes { from, length });
                     from += length;
                 }
                 if *await_frames > 0 {
                     replies += 1;
-                    parts.push(Part::Pause(REPLY_MS + step.allow_ms));
+                    parts.push(ScriptPart::Pause(REPLY_MS + step.allow_ms));
                 }
             }
-            Act::Wait { ms } => parts.push(Part::Pause(*ms)),
-            Act::AwaitStart => parts.push(Part::Pause(REPLY_MS)),
+            Act::Wait { ms } => parts.push(ScriptPart::Pause(*ms)),
+            Act::AwaitStart => parts.push(ScriptPart::Pause(REPLY_MS)),
             Act::Finish | Act::CloseStdin => break,
             Act::Flush => {}
             _ => return None,
         }
     }
     // A pause after the last part is useless.
-    if let Some(Part::Pause(_)) = parts.last() {
+    if let Some(ScriptPart::Pause(_)) = parts.last() {
         parts.pop();
     }
     (replies <= REPLIES_MAX && parts.len() <= PARTS_MAX).then_some(parts)
 }
 
 /// Input as one part without pauses.
-pub fn at_once(parts: &[Part]) -> Vec<Part> {
+pub fn at_once(parts: &[ScriptPart]) -> Vec<ScriptPart> {
     let length =
-        parts.iter().map(|part| if let Part::Bytes { length, .. } = part { *length } else { 0 }).sum();
-    vec![Part::Bytes { from: 0, length }]
+        parts.iter().map(|part| if let ScriptPart::Bytes { length, .. } = part { *length } else { 0 }).sum();
+    vec![ScriptPart::Bytes { from: 0, length }]
 }
 
 /// Comment at the head of every script: the finding in words.
@@ -136,7 +136,7 @@ pub fn static_script(
     finding: &Finding,
     peer: &Peer,
     session: &Session,
-    input: &[Part],
+    input: &[ScriptPart],
 ) -> Result<String, Misconfigured> {
     let argv = peer.command_line(session)?;
     let is_paced = input.len() > 1;
@@ -178,8 +178,8 @@ pub fn static_script(
         text.push_str("part() { tail -c \"+$1\" \"$here/stdin.bin\" | head -c \"$2\"; }\n{\n");
         for part in input {
             let _ = match part {
-                Part::Bytes { from, length } => writeln!(text, "  part {} {length}", from + 1),
-                Part::Pause(ms) => writeln!(text, "  sleep {}.{:03}", ms / 1_000, ms % 1_000),
+                ScriptPart::Bytes { from, length } => writeln!(text, "  part {} {length}", from + 1),
+                ScriptPart::Pause(ms) => writeln!(text, "  sleep {}.{:03}", ms / 1_000, ms % 1_000),
             };
         }
         text.push_str("} | ");
@@ -245,10 +245,10 @@ mod tests {
             send("defgh", Chunking::Every(2), 1),
             step(Act::Finish),
         ];
-        let bytes = |from, length| Part::Bytes { from, length };
+        let bytes = |from, length| ScriptPart::Bytes { from, length };
         let parts = paced_input(&plan, 0).unwrap();
-        let pause = Part::Pause(REPLY_MS);
-        assert_eq!(parts, [bytes(0, 3), pause, Part::Pause(50), bytes(3, 2), bytes(5, 2), bytes(7, 1)]);
+        let pause = ScriptPart::Pause(REPLY_MS);
+        assert_eq!(parts, [bytes(0, 3), pause, ScriptPart::Pause(50), bytes(3, 2), bytes(5, 2), bytes(7, 1)]);
         assert_eq!(at_once(&parts), [bytes(0, 8)]);
         plan.steps.insert(0, step(Act::Signal("TERM".to_owned())));
         assert_eq!(paced_input(&plan, 0), None);

@@ -51,7 +51,7 @@ impl Standing {
 }
 
 #[derive(Default)]
-struct Tally {
+struct ClauseTally {
     level: Option<Level>,
     broken: Vec<String>,
     expected: Vec<String>,
@@ -63,7 +63,7 @@ struct Tally {
 
 /// Standing of every clause that a check tests or a finding names, by id.
 pub fn standings(checks: &[CheckResult]) -> Vec<(ClauseRef, Standing)> {
-    let mut tallies: BTreeMap<ClauseId, Tally> = BTreeMap::new();
+    let mut tallies: BTreeMap<ClauseId, ClauseTally> = BTreeMap::new();
     for check in checks {
         for clause in &check.clauses {
             let tally = tallies.entry(clause.id.clone()).or_default();
@@ -99,7 +99,7 @@ pub fn standings(checks: &[CheckResult]) -> Vec<(ClauseRef, Standing)> {
         .collect()
 }
 
-impl Tally {
+impl ClauseTally {
     fn standing(self) -> Standing {
         if !self.broken.is_empty() {
             Standing::Broken(self.broken)

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::aside::Aside;
+use super::aside::Deferred;
 use super::confirm::Confirmed;
-use super::isolate::Settled;
-use super::{Failure, Outcome, Round, lock};
+use super::isolate::ConfirmedFinding;
+use super::{CheckOutcome, Failure, RunContext, lock};
 use crate::data::check::{Check, Untestable};
 use crate::data::clause::ClauseId;
 use crate::data::finding::{Finding, Judgement, Nature};
@@ -23,19 +23,19 @@ pub(super) struct Routed {
 }
 
 /// Finished ambient check.
-pub(super) struct Held {
+pub(super) struct FinishedAmbient {
     /// Clauses that it watches.
     own: Vec<ClauseId>,
-    outcome: Outcome,
+    outcome: CheckOutcome,
 }
 
 /// Clauses for which checks failed, each with the gravest nature and the check that reports it.
 #[derive(Default)]
-pub(super) struct Told(BTreeMap<ClauseId, (Nature, String)>);
+pub(super) struct ReportedClauses(BTreeMap<ClauseId, (Nature, String)>);
 
-impl Told {
+impl ReportedClauses {
     /// Records the findings of a failed check.
-    pub(super) fn note(&mut self, outcome: &Outcome) {
+    pub(super) fn note(&mut self, outcome: &CheckOutcome) {
         let result = &outcome.result;
         if !result.verdict.is_failure() {
             return;
@@ -55,11 +55,11 @@ impl Told {
     }
 }
 
-impl Held {
+impl FinishedAmbient {
     /// Removes findings about clauses that this check does not watch and another check reports. If none is left, the
     /// check is masked.
-    fn leave(&mut self, told: &Told) {
-        let Outcome { result, failure } = &mut self.outcome;
+    fn leave(&mut self, told: &ReportedClauses) {
+        let CheckOutcome { result, failure } = &mut self.outcome;
         let mut masked = None;
         result.findings.retain(|finding| {
             let by = told.by(finding).filter(|_| !self.own.contains(&finding.clause));
@@ -95,15 +95,15 @@ pub(super) fn mask(finding: &Finding, by: &str) -> String {
     verdict::mask(&finding.clause, &finding.reason, by)
 }
 
-impl Round<'_> {
+impl RunContext<'_> {
     /// Passes on an outcome, or holds it back until all conversations are known.
-    pub(super) fn publish(&self, check: &Check, outcome: Outcome) {
+    pub(super) fn publish(&self, check: &Check, outcome: CheckOutcome) {
         let verdict = &outcome.result.verdict;
         if verdict.is_failure() || matches!(verdict, Verdict::Flaky(_)) {
             lock(&self.reporting).insert(check.id.clone());
         }
         if check.ambient {
-            lock(&self.ambient).push(Held { own: check.clauses.clone(), outcome });
+            lock(&self.ambient).push(FinishedAmbient { own: check.clauses.clone(), outcome });
         } else {
             lock(&self.told).note(&outcome);
             (self.done)(outcome);
@@ -129,7 +129,7 @@ impl Round<'_> {
         check: &Check,
         judgement: &mut Judgement,
         transcript: &Transcript,
-        settled: Option<&Settled>,
+        settled: Option<&ConfirmedFinding>,
     ) -> Option<String> {
         let mut own = Vec::new();
         let mut masked = None;
@@ -151,7 +151,7 @@ impl Round<'_> {
                     let transcript = settled.map_or(transcript, |settled| &settled.transcript);
                     let findings = std::slice::from_ref(&finding);
                     let verdict = Verdict::of_findings(findings).unwrap_or(Verdict::Fail);
-                    let aside = || Aside {
+                    let aside = || Deferred {
                         check: check.clone(),
                         verdict: verdict.clone(),
                         judgement: Judgement { findings: vec![finding.clone()], ..Judgement::default() },
@@ -198,13 +198,13 @@ impl Round<'_> {
     }
 
     /// Keeps a finding for the ambient check `owner`, unless the machine was to blame.
-    pub(super) fn settle_routed(&self, owner: String, failed: Aside, confirmed: Confirmed) {
+    pub(super) fn settle_routed(&self, owner: String, failed: Deferred, confirmed: Confirmed) {
         let undecided = match confirmed {
             Confirmed::As(verdict @ (Verdict::Flaky(_) | Verdict::Untestable(_))) => Some(verdict),
             Confirmed::As(_) => None,
             Confirmed::Instead(_) | Confirmed::Afresh(_) => return,
         };
-        let Aside { check, judgement, transcript, .. } = failed;
+        let Deferred { check, judgement, transcript, .. } = failed;
         let packed = Packed::from(transcript);
         for finding in judgement.findings {
             let failure = Failure { check: check.id.clone(), transcript: packed.clone(), finding };
@@ -228,10 +228,10 @@ impl Round<'_> {
         held.sort_by(|a, b| a.outcome.result.id.cmp(&b.outcome.result.id));
         for mut ambient in held {
             ambient.leave(&told);
-            let Held { mut outcome, .. } = ambient;
+            let FinishedAmbient { mut outcome, .. } = ambient;
             // A finding that no other check reports is reported once.
             told.note(&outcome);
-            let is_known = |outcome: &Outcome, routed: &Routed| {
+            let is_known = |outcome: &CheckOutcome, routed: &Routed| {
                 let key = routed.failure.finding.key();
                 outcome.result.findings.iter().any(|finding| finding.key() == key)
             };

@@ -9,7 +9,7 @@ use crate::data::transcript::Transcript;
 use crate::run::verdict::Verdict;
 
 /// Failing check to be confirmed when nothing else runs.
-pub(super) struct Aside<T = Transcript> {
+pub(super) struct Deferred<T = Transcript> {
     pub(super) check: Check,
     pub(super) verdict: Verdict,
     pub(super) judgement: Judgement,
@@ -24,11 +24,11 @@ pub(super) struct Aside<T = Transcript> {
     pub(super) burst: Option<usize>,
 }
 
-impl<T> Aside<T> {
+impl<T> Deferred<T> {
     /// Converts the transcript to another form.
-    pub(super) fn with<U: From<T>>(self) -> Aside<U> {
+    pub(super) fn with<U: From<T>>(self) -> Deferred<U> {
         let Self { check, verdict, judgement, transcript, earlier, elapsed, owner, burst } = self;
-        Aside { check, verdict, judgement, transcript: transcript.into(), earlier, elapsed, owner, burst }
+        Deferred { check, verdict, judgement, transcript: transcript.into(), earlier, elapsed, owner, burst }
     }
 
     /// Key by which equal faults are recognised.

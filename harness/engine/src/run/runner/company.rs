@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::lock;
-use super::room::Load;
+use super::memory_limit::Load;
 
 /// Maximum number of checks that wait for times of the contract at once, over all runs.
 pub(super) const WAITERS_MAX: usize = 32;
@@ -78,12 +78,12 @@ impl Seat {
 /// Limited number of turns, granted by seat.
 #[derive(Debug)]
 struct Turns {
-    line: Mutex<Line>,
+    line: Mutex<TurnQueue>,
     moved: Condvar,
 }
 
 #[derive(Debug)]
-struct Line {
+struct TurnQueue {
     free: usize,
     /// Number of waiting checks by seat.
     waiting: BTreeMap<usize, usize>,
@@ -91,7 +91,7 @@ struct Line {
 
 impl Turns {
     fn new(free: usize) -> Self {
-        Self { line: Mutex::new(Line { free, waiting: BTreeMap::new() }), moved: Condvar::new() }
+        Self { line: Mutex::new(TurnQueue { free, waiting: BTreeMap::new() }), moved: Condvar::new() }
     }
 
     fn take(&self, place: usize) -> Turn<'_> {

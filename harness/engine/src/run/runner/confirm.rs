@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::aside::Aside;
-use super::isolate::Settled;
+use super::aside::Deferred;
+use super::isolate::ConfirmedFinding;
 use super::probe::{Probe, Strain};
 use super::silence::{Wait, is_silence};
-use super::{Outcome, Round, interrupted, lock};
+use super::{CheckOutcome, RunContext, interrupted, lock};
 use crate::data::budget::Budget;
 use crate::data::check::{Check, Untestable};
 use crate::data::finding::{Finding, Judgement};
-use crate::data::transcript::{Kind, Packed, Transcript};
+use crate::data::transcript::{EventKind, Packed, Transcript};
 use crate::drive::parallel;
 use crate::run::causes;
 use crate::run::verdict::Verdict;
@@ -41,7 +41,7 @@ const ROUTED_MAX: usize = 3;
 pub(super) const BOUND: Duration = Duration::from_secs(1);
 
 /// Result of one attempt beside a probe.
-enum Look {
+enum Attempt {
     /// The finding showed again on a machine that had time.
     Shown,
     /// The finding did not show; true if the machine was busy.
@@ -68,7 +68,9 @@ pub(super) fn is_of_time(finding: &Finding, transcript: &Transcript) -> bool {
 /// Waits of each missed deadline, without those that needed no waiting.
 pub(super) fn waits(transcript: &Transcript) -> impl Iterator<Item = Duration> {
     transcript.events.iter().filter_map(|event| match event.kind {
-        Kind::DeadlinePassed { waited_ms, .. } if waited_ms > 0 => Some(Duration::from_millis(waited_ms)),
+        EventKind::DeadlinePassed { waited_ms, .. } if waited_ms > 0 => {
+            Some(Duration::from_millis(waited_ms))
+        }
         _ => None,
     })
 }
@@ -78,11 +80,15 @@ fn bound(transcript: &Transcript) -> Duration {
     waits(transcript).min().unwrap_or(BOUND)
 }
 
-impl Round<'_> {
+impl RunContext<'_> {
     /// Outcome of a check that was run, after findings of ambient checks are routed. Settled findings are not confirmed
     /// again. `None` if the check is confirmed later.
-    pub(super) fn tried(&self, mut tried: Aside, settled: Option<&Settled>) -> Option<Outcome> {
-        let Aside { check, judgement, transcript, .. } = &mut tried;
+    pub(super) fn tried(
+        &self,
+        mut tried: Deferred,
+        settled: Option<&ConfirmedFinding>,
+    ) -> Option<CheckOutcome> {
+        let Deferred { check, judgement, transcript, .. } = &mut tried;
         // MUSTs are confirmed and reproduced before SHOULDs.
         judgement.findings.sort_by_key(|finding| self.is_should(finding));
         let masked = self.route(check, judgement, transcript, settled);
@@ -91,20 +97,20 @@ impl Round<'_> {
             _ => self.verdict(&tried.check, &tried.judgement),
         };
         if !tried.verdict.is_failure() {
-            let Aside { check, verdict, judgement, elapsed, .. } = tried;
+            let Deferred { check, verdict, judgement, elapsed, .. } = tried;
             return Some(self.finish(&check, verdict, judgement, None, elapsed));
         }
         if let Some(settled) = settled.filter(|settled| settled.is_first_of(&tried.judgement)) {
             let verdict = settled.undecided.clone().unwrap_or_else(|| tried.verdict.clone());
-            let Aside { check, judgement, elapsed, .. } = tried;
+            let Deferred { check, judgement, elapsed, .. } = tried;
             return Some(self.finish(&check, verdict, judgement, Some(settled.transcript.clone()), elapsed));
         }
         self.to_confirm(tried)
     }
 
     /// Runs a failing check again, now or when nothing else runs.
-    pub(super) fn to_confirm(&self, failed: Aside) -> Option<Outcome> {
-        let Aside { check, judgement, transcript, .. } = &failed;
+    pub(super) fn to_confirm(&self, failed: Deferred) -> Option<CheckOutcome> {
+        let Deferred { check, judgement, transcript, .. } = &failed;
         let first = judgement.findings.first();
         if first.is_some_and(|first| self.waits_for_quiet(check, first, transcript)) {
             self.put_aside(failed);
@@ -122,8 +128,8 @@ impl Round<'_> {
             });
         }
         // Holds the transcript in packed form in the meantime.
-        let failed: Aside<Packed> = failed.with();
-        let Aside { check, verdict, judgement, earlier, .. } = &failed;
+        let failed: Deferred<Packed> = failed.with();
+        let Deferred { check, verdict, judgement, earlier, .. } = &failed;
         let confirmed = self.confirm(check, verdict.clone(), &judgement.findings, earlier, time);
         if let (Confirmed::As(verdict), Some(first)) = (&confirmed, judgement.findings.first())
             && verdict.is_failure()
@@ -141,7 +147,7 @@ impl Round<'_> {
     }
 
     /// Outcome of a confirmed check; `None` if a part of it is confirmed later.
-    fn confirmed(&self, failed: Aside, confirmed: Confirmed) -> Option<Outcome> {
+    fn confirmed(&self, failed: Deferred, confirmed: Confirmed) -> Option<CheckOutcome> {
         match confirmed {
             Confirmed::As(verdict)
                 if failed.burst.is_some() && !matches!(verdict, Verdict::Untestable(_)) =>
@@ -150,12 +156,13 @@ impl Round<'_> {
             }
             _ => {}
         }
-        let Aside { check, judgement, transcript, elapsed, .. } = failed;
+        let Deferred { check, judgement, transcript, elapsed, .. } = failed;
         Some(match confirmed {
             Confirmed::Afresh(made) => {
                 let ((judgement, transcript), verdict) = (*made, Verdict::Pass);
                 let (earlier, owner, burst) = (Vec::new(), None, None);
-                let other = Aside { check, verdict, judgement, transcript, earlier, elapsed, owner, burst };
+                let other =
+                    Deferred { check, verdict, judgement, transcript, earlier, elapsed, owner, burst };
                 return self.tried(other, None);
             }
             Confirmed::As(Verdict::Untestable(reason)) => {
@@ -179,12 +186,12 @@ impl Round<'_> {
     }
 
     /// Puts a failing check aside. For one fault of an ambient check, a few conversations are enough.
-    pub(super) fn put_aside(&self, aside: Aside) {
+    pub(super) fn put_aside(&self, aside: Deferred) {
         if let Some(first) = aside.judgement.findings.first() {
             self.silences.seen(first);
         }
         let mut all = lock(&self.aside);
-        let alike = |other: &&Aside<Packed>| aside.owner.is_some() && other.key() == aside.key();
+        let alike = |other: &&Deferred<Packed>| aside.owner.is_some() && other.key() == aside.key();
         if all.iter().filter(alike).count() < ROUTED_MAX {
             all.push(aside.with());
         }
@@ -324,9 +331,9 @@ impl Round<'_> {
         let (mut seen, mut gone, mut times) = (1 + seen_again, Vec::new(), 1.0);
         while seen + (gone.len() as u32) < total && !self.is_interrupted() {
             match self.look(check, findings, bound, &mut times) {
-                Look::Shown => seen += 1,
-                Look::Gone(judgement, was_busy) => gone.push((judgement, was_busy)),
-                Look::TooBusy(strain) => return Confirmed::As(too_busy(&strain)),
+                Attempt::Shown => seen += 1,
+                Attempt::Gone(judgement, was_busy) => gone.push((judgement, was_busy)),
+                Attempt::TooBusy(strain) => return Confirmed::As(too_busy(&strain)),
             }
         }
         // The first failure was beside other checks or on a busy machine: a last attempt decides.
@@ -335,7 +342,7 @@ impl Round<'_> {
             && total > 1
             && !self.is_interrupted()
             && (had_company || gone.iter().any(|(_, was_busy)| *was_busy))
-            && let Look::Gone(judgement, _) = self.look(check, findings, bound, &mut times)
+            && let Attempt::Gone(judgement, _) = self.look(check, findings, bound, &mut times)
             && !self.is_interrupted()
         {
             if judgement.findings.is_empty() {
@@ -353,8 +360,8 @@ impl Round<'_> {
 
     /// Runs a check beside a probe with time limits multiplied by `times`. If the machine was too busy, raises `times`
     /// to the slowdown of the probe, so that other faults still show.
-    fn look(&self, check: &Check, findings: &[Finding], bound: Duration, times: &mut f64) -> Look {
-        let Some(first) = findings.first() else { return Look::Shown };
+    fn look(&self, check: &Check, findings: &[Finding], bound: Duration, times: &mut f64) -> Attempt {
+        let Some(first) = findings.first() else { return Attempt::Shown };
         // A rule with its own clock does not get longer.
         let is_ours = is_silence(first) || !first.timed;
         let mut strain = Strain::default();
@@ -369,20 +376,20 @@ impl Round<'_> {
                         && (self.fails_anew(findings, &judgement.findings)
                             || self.fails_alike(first, &judgement.findings, || true)) =>
                 {
-                    return Look::Shown;
+                    return Attempt::Shown;
                 }
                 // The finding vanished with more time. The reason for the earlier lateness is unknown.
-                Err(_) if *times > 1.0 => return Look::TooBusy(strain),
-                Err(judgement) => return Look::Gone(judgement, strain.excuses(bound, 1.0)),
+                Err(_) if *times > 1.0 => return Attempt::TooBusy(strain),
+                Err(judgement) => return Attempt::Gone(judgement, strain.excuses(bound, 1.0)),
                 // A peer that keeps the machine busy itself has no excuse.
-                Ok(()) if has_time || !self.is_busy(bound, *times) => return Look::Shown,
+                Ok(()) if has_time || !self.is_busy(bound, *times) => return Attempt::Shown,
                 Ok(()) if is_ours && !strain.excuses(bound, TIMES_MAX) => {
                     *times = (strain.least_times(bound) * MARGIN).clamp(*times, TIMES_MAX);
                 }
                 Ok(()) => {}
             }
         }
-        Look::TooBusy(strain)
+        Attempt::TooBusy(strain)
     }
 
     /// Probe; `None` if the harness binary cannot be started. Then nothing excuses the peer.
@@ -406,10 +413,10 @@ impl Round<'_> {
             }
             let mut shown = self.confirm_together(&group.iter().collect::<Vec<_>>(), false);
             // On a busy machine, short waits tell nothing, but full ones usually do.
-            let is_like = |aside: &Aside| {
+            let is_like = |aside: &Deferred| {
                 aside.judgement.findings.first().is_some_and(|first| self.silences.has_like(first))
             };
-            let (places, late): (Vec<usize>, Vec<&Aside>) =
+            let (places, late): (Vec<usize>, Vec<&Deferred>) =
                 group.iter().enumerate().filter(|(at, aside)| shown[*at] == 0 && is_like(aside)).unzip();
             if !late.is_empty() {
                 for (at, seen) in places.into_iter().zip(self.confirm_together(&late, true)) {
@@ -439,7 +446,7 @@ impl Round<'_> {
     }
 
     /// Takes the next checks to confirm: of unknown silences first one per kind, then one per clause.
-    fn next_to_confirm(&self) -> Vec<Aside> {
+    fn next_to_confirm(&self) -> Vec<Deferred> {
         let (mut group, mut later, mut kinds) = (Vec::new(), Vec::new(), BTreeSet::new());
         let mut all = std::mem::take(&mut *lock(&self.aside));
         // A confirmed silence saves others a full wait, so the quickest goes first.
@@ -458,7 +465,7 @@ impl Round<'_> {
     }
 
     /// Reports a confirmation, for the check itself or for the ambient check that owns its finding.
-    fn settle(&self, aside: Aside, confirmed: Confirmed) {
+    fn settle(&self, aside: Deferred, confirmed: Confirmed) {
         match aside.owner.clone() {
             Some(owner) => self.settle_routed(owner, aside, confirmed),
             None => {
@@ -472,10 +479,10 @@ impl Round<'_> {
 
     /// Repeats each check of a group as often as required. Returns how often each finding showed; 0 if the machine was
     /// too busy and no silence of its clause was confirmed before. `in_full` forces full waits.
-    fn confirm_together(&self, group: &[&Aside], in_full: bool) -> Vec<u32> {
+    fn confirm_together(&self, group: &[&Deferred], in_full: bool) -> Vec<u32> {
         let probe = self.probe();
         let threads = (self.options.jobs.max(1) * CONFIRMED_PER_JOB).min(group.len());
-        let shown = parallel::each(threads, group, |aside: &&Aside| {
+        let shown = parallel::each(threads, group, |aside: &&Deferred| {
             let Some(first) = aside.judgement.findings.first() else { return 0 };
             let wait = if in_full { Wait::Full } else { self.wait_for(first) };
             let shows =
@@ -486,10 +493,10 @@ impl Round<'_> {
         let strain = probe.map(Probe::finish).unwrap_or_default();
         // A peer that was silent on a machine with time is silent, not late.
         let is_known =
-            |aside: &Aside| aside.judgement.findings.first().is_some_and(|it| self.silences.has(it));
+            |aside: &Deferred| aside.judgement.findings.first().is_some_and(|it| self.silences.has(it));
         let full = Budget::default().scaled(self.options.timeout_scale).reply;
-        let had = |aside: &Aside| if in_full { full } else { bound(&aside.transcript) };
-        let counts = |aside: &Aside| is_known(aside) || !strain.excuses(had(aside), 1.0);
+        let had = |aside: &Deferred| if in_full { full } else { bound(&aside.transcript) };
+        let counts = |aside: &Deferred| is_known(aside) || !strain.excuses(had(aside), 1.0);
         group.iter().zip(shown).map(|(aside, seen)| if counts(aside) { seen } else { 0 }).collect()
     }
 }

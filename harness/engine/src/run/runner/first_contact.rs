@@ -10,13 +10,13 @@ use std::time::Duration;
 use super::confirm::waits;
 use super::prepare::{further, learn, probe};
 use super::probe::{Probe, Strain};
-use super::{Options, Round, Surroundings, lab, skip_reason};
+use super::{Options, RunContext, Surroundings, lab, skip_reason};
 use crate::data::blame::Unprepared;
 use crate::data::check::Check;
 use crate::data::finding::{Finding, Nature};
 use crate::data::rng::Rng;
 use crate::data::text::visible;
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 use crate::drive::peer::Peer;
 
 /// Time after which the first probe counts as slow.
@@ -94,12 +94,12 @@ fn is_mute(transcript: &Transcript) -> bool {
     !transcript.events.iter().any(|event| {
         matches!(
             event.kind,
-            Kind::Received { .. }
-                | Kind::HttpReply { .. }
-                | Kind::HttpFailed { .. }
-                | Kind::Exited { .. }
-                | Kind::ListenerHit { .. }
-                | Kind::ActorStarted { .. }
+            EventKind::Received { .. }
+                | EventKind::HttpReply { .. }
+                | EventKind::HttpFailed { .. }
+                | EventKind::Exited { .. }
+                | EventKind::ListenerHit { .. }
+                | EventKind::ActorStarted { .. }
         )
     })
 }
@@ -121,7 +121,7 @@ pub(super) fn beside_probe<T>(exe: &Path, act: impl FnOnce() -> T) -> (T, Strain
     })
 }
 
-impl Round<'_> {
+impl RunContext<'_> {
     /// True if a peer was silent for as long as any start may take, on a machine that had time.
     pub(super) fn had_its_time(&self, transcript: &Transcript, strain: &Strain) -> bool {
         let waited = waited(transcript);
@@ -132,7 +132,7 @@ impl Round<'_> {
 /// Finding that a server does not listen in time, for the first canary of its command.
 pub(super) fn deaf(check: &Check, transcript: &Transcript) -> Option<Finding> {
     let fault = transcript.events.iter().find_map(|event| match &event.kind {
-        Kind::StartFailed { error } => Some(visible(error)),
+        EventKind::StartFailed { error } => Some(visible(error)),
         _ => None,
     })?;
     waits(transcript).next()?;

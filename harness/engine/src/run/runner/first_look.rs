@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use super::first_contact::beside_probe;
 use super::probe::Strain;
 use super::silence::{Claim, Wait};
-use super::{Round, lock};
+use super::{RunContext, lock};
 use crate::data::check::Check;
 use crate::data::finding::{Finding, Judgement};
 use crate::data::transcript::{Packed, Transcript};
 use crate::run::verdict::Verdict;
 
 /// Result of a first look at a check.
-pub(super) struct Looked<'a> {
+pub(super) struct FirstLook<'a> {
     pub(super) judgement: Judgement,
     pub(super) transcript: Transcript,
     /// Findings of an earlier attempt with short waits.
@@ -24,25 +24,25 @@ pub(super) struct Looked<'a> {
 }
 
 /// Check that met a silence for which another check waits in full.
-pub(super) struct Later {
+pub(super) struct DeferredLook {
     check: Check,
     judgement: Judgement,
     transcript: Packed,
     elapsed: Duration,
 }
 
-impl Round<'_> {
+impl RunContext<'_> {
     /// Takes a first look at a check; `None` if it must wait for another check.
     ///
     /// # Errors
     /// Returns the verdict of a check that could not run.
-    pub(super) fn first_look(&self, check: &Check) -> Result<Option<Looked<'_>>, Verdict> {
+    pub(super) fn first_look(&self, check: &Check) -> Result<Option<FirstLook<'_>>, Verdict> {
         let began = Instant::now();
         let wait = self.silences.wait();
         let (judgement, transcript) =
             if check.first_canary { self.first_contact(check)? } else { self.attempt(check, wait)? };
         let (earlier, elapsed) = (Vec::new(), began.elapsed());
-        let looked = Looked { judgement, transcript, earlier, elapsed, claim: None };
+        let looked = FirstLook { judgement, transcript, earlier, elapsed, claim: None };
         if wait == Wait::Full || check.first_canary {
             Ok(Some(looked))
         } else {
@@ -68,31 +68,35 @@ impl Round<'_> {
         Ok((judgement, transcript))
     }
 
-    /// Repeats a look with full waits if short ones do not tell enough; `None` as in [`Round::first_look`].
-    fn look_in_full<'a>(&'a self, check: &Check, short: Looked<'a>) -> Result<Option<Looked<'a>>, Verdict> {
+    /// Repeats a look with full waits if short ones do not tell enough; `None` as in [`RunContext::first_look`].
+    fn look_in_full<'a>(
+        &'a self,
+        check: &Check,
+        short: FirstLook<'a>,
+    ) -> Result<Option<FirstLook<'a>>, Verdict> {
         if self.silences.explain(&short.judgement, &short.transcript) {
             return Ok(Some(short));
         }
-        let Looked { judgement, transcript, elapsed, .. } = short;
+        let FirstLook { judgement, transcript, elapsed, .. } = short;
         let Some(claim) = self.silences.claim(&judgement) else {
             let (check, transcript) = (check.clone(), transcript.into());
-            lock(&self.later).push(Later { check, judgement, transcript, elapsed });
+            lock(&self.later).push(DeferredLook { check, judgement, transcript, elapsed });
             return Ok(None);
         };
         let (began, earlier) = (Instant::now(), judgement.findings);
         let (judgement, transcript) = self.attempt_within(check, Wait::Full, 1.0)?;
         let elapsed = elapsed + began.elapsed();
-        Ok(Some(Looked { judgement, transcript, earlier, elapsed, claim: Some(claim) }))
+        Ok(Some(FirstLook { judgement, transcript, earlier, elapsed, claim: Some(claim) }))
     }
 
     /// Continues checks that waited for others.
     pub(super) fn catch_up(&self) {
         let next = || lock(&self.later).pop();
-        while let Some(Later { check, judgement, transcript, elapsed }) = next() {
+        while let Some(DeferredLook { check, judgement, transcript, elapsed }) = next() {
             self.silences.wait_for_others(&judgement);
             let _beside = self.options.beside(false);
             let (transcript, earlier) = (transcript.into(), Vec::new());
-            let short = Looked { judgement, transcript, earlier, elapsed, claim: None };
+            let short = FirstLook { judgement, transcript, earlier, elapsed, claim: None };
             let looked = self.look_in_full(&check, short);
             if let Some(outcome) = self.looked(&check, looked, elapsed) {
                 self.report(&check, outcome);

@@ -9,9 +9,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::aside::Aside;
+use super::aside::Deferred;
 use super::silence::Wait;
-use super::{Outcome, Round, interrupted, lab};
+use super::{CheckOutcome, RunContext, interrupted, lab};
 use crate::contract::boundary::{self, Isolation};
 use crate::data::carriage::{Carriage, HTTP};
 use crate::data::check::Check;
@@ -33,7 +33,7 @@ const ROUND_TRIPS_MAX: Duration = Duration::from_secs(2);
 const SUMMARY_CHARS: usize = 120;
 
 /// Finding after confirmation and isolation.
-pub(super) struct Settled {
+pub(super) struct ConfirmedFinding {
     pub(super) finding: Finding,
     /// Conversation that shows it.
     pub(super) transcript: Transcript,
@@ -41,7 +41,7 @@ pub(super) struct Settled {
     pub(super) undecided: Option<Verdict>,
 }
 
-impl Settled {
+impl ConfirmedFinding {
     /// True if this is the first finding of a judgement.
     pub(super) fn is_first_of(&self, judgement: &Judgement) -> bool {
         judgement.findings.first() == Some(&self.finding)
@@ -55,7 +55,7 @@ fn is_lost(finding: &Finding) -> bool {
 }
 
 /// Step of the conversation, except the one that ends it.
-struct Item {
+struct PrefixStep {
     step: Step,
     /// Set for a message, which can be left out; other steps are set-up.
     is_message: bool,
@@ -63,7 +63,7 @@ struct Item {
 
 /// Messages of a burst and the steps before them.
 struct Burst {
-    items: Vec<Item>,
+    items: Vec<PrefixStep>,
     session: usize,
     over_http: bool,
     /// Set if the model judges instead of the expectations in the steps.
@@ -168,7 +168,7 @@ impl Burst {
                 continue;
             }
             let steps = if is_message { split(step, &mut by_model) } else { vec![step.clone()] };
-            items.extend(steps.into_iter().map(|step| Item { step, is_message }));
+            items.extend(steps.into_iter().map(|step| PrefixStep { step, is_message }));
         }
         if strip {
             for item in items.iter_mut().filter(|item| item.is_message) {
@@ -234,8 +234,8 @@ impl Burst {
 }
 
 /// Tries against the live peer.
-struct Tries<'a> {
-    round: &'a Round<'a>,
+struct LiveTries<'a> {
+    round: &'a RunContext<'a>,
     check: &'a Check,
     burst: &'a Burst,
     plan: &'a Plan,
@@ -243,7 +243,7 @@ struct Tries<'a> {
     starts: usize,
 }
 
-impl Tries<'_> {
+impl LiveTries<'_> {
     fn go_on(&self) -> bool {
         self.starts < STARTS_MAX && !self.round.around.interrupted.load(Ordering::Relaxed)
     }
@@ -251,7 +251,7 @@ impl Tries<'_> {
     /// Sends these messages one by one. `Ok(None)` means that each was answered, `Err` that nothing can be said.
     fn send(&mut self, kept: &[usize]) -> Result<Option<Failed>, ()> {
         self.starts += 1;
-        let Round { peer, options, around, .. } = self.round;
+        let RunContext { peer, options, around, .. } = self.round;
         let canary = |number: u64| Some(peer.boundary.isolation(&peer.facts, number)?.canary);
         let (mut plan, numbers) = self.burst.plan(self.plan, kept, &canary).ok_or(())?;
         for index in 0..plan.steps.len() {
@@ -313,9 +313,9 @@ impl Tries<'_> {
     }
 }
 
-impl Round<'_> {
+impl RunContext<'_> {
     /// Burst that contains the first missing reply of a check, if it is small enough.
-    fn burst_of(&self, failed: &Aside, blamed: &Finding) -> Option<Burst> {
+    fn burst_of(&self, failed: &Deferred, blamed: &Finding) -> Option<Burst> {
         let Isolation { pipelined, .. } = self.peer.boundary.isolation(&self.peer.facts, 0)?;
         // In a check about bursts, the aims of its messages do not count.
         let strip = is_about(&failed.check, pipelined);
@@ -329,7 +329,7 @@ impl Round<'_> {
     }
 
     /// True if a missing reply of a check may be the fault of another message. Then makes it the first finding.
-    pub(super) fn is_burst(&self, failed: &mut Aside) -> bool {
+    pub(super) fn is_burst(&self, failed: &mut Deferred) -> bool {
         let Some(at) = failed.judgement.findings.iter().position(is_lost) else { return false };
         let blamed = failed.judgement.findings[at].clone();
         if self.burst_of(failed, &blamed).is_none() {
@@ -343,16 +343,16 @@ impl Round<'_> {
     }
 
     /// Outcome of a confirmed check with a burst. Isolation replaces the missing reply, unless the user interrupted it.
-    pub(super) fn confirmed_burst(&self, mut failed: Aside, verdict: Verdict) -> Option<Outcome> {
+    pub(super) fn confirmed_burst(&self, mut failed: Deferred, verdict: Verdict) -> Option<CheckOutcome> {
         let isolated = if verdict.is_failure() { self.isolate(&mut failed) } else { None };
         if self.around.interrupted.load(Ordering::Relaxed) {
-            let Aside { check, judgement, elapsed, .. } = failed;
+            let Deferred { check, judgement, elapsed, .. } = failed;
             let judgement = Judgement { findings: Vec::new(), ..judgement };
             return Some(self.finish(&check, interrupted(), judgement, None, elapsed));
         }
         let finding = failed.judgement.findings.remove(0);
         failed.judgement.findings.insert(failed.burst.take()?, finding.clone());
-        let settled = Settled {
+        let settled = ConfirmedFinding {
             finding,
             transcript: isolated.unwrap_or_else(|| failed.transcript.clone()),
             undecided: Some(verdict).filter(|verdict| !verdict.is_failure()),
@@ -362,13 +362,14 @@ impl Round<'_> {
 
     /// Finds the message that causes the first missing reply, and replaces the finding accordingly. Returns the
     /// conversation that shows it; `None` if sending one by one cannot be judged.
-    fn isolate(&self, failed: &mut Aside) -> Option<Transcript> {
+    fn isolate(&self, failed: &mut Deferred) -> Option<Transcript> {
         let blamed = failed.judgement.findings.first()?.clone();
         let burst = self.burst_of(failed, &blamed)?;
         let Isolation { pipelined, .. } = self.peer.boundary.isolation(&self.peer.facts, 0)?;
-        let Aside { check, judgement, transcript, .. } = failed;
+        let Deferred { check, judgement, transcript, .. } = failed;
         let wait = if self.silences.has(&blamed) { Wait::Short } else { Wait::Full };
-        let mut tries = Tries { round: self, check, burst: &burst, plan: &transcript.plan, wait, starts: 0 };
+        let mut tries =
+            LiveTries { round: self, check, burst: &burst, plan: &transcript.plan, wait, starts: 0 };
         let all: Vec<usize> = (0..burst.messages()).collect();
         let (finding, shown, others) = match tries.send(&all).ok()? {
             None => {

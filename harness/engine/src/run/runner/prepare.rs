@@ -7,7 +7,7 @@ use super::{Options, Surroundings, lab};
 use crate::data::blame::{HarnessFault, Misconfigured, Unprepared};
 use crate::data::facts::RoleTrial;
 use crate::data::plan::Plan;
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 use crate::drive::lab::Unfinished;
 use crate::drive::peer::Peer;
 
@@ -86,7 +86,7 @@ fn carry_out(
             Ok(transcript) => transcript,
         };
         for event in &transcript.events {
-            if let Kind::StartFailed { error } = &event.kind {
+            if let EventKind::StartFailed { error } = &event.kind {
                 return Err(Misconfigured::from(error.clone()).into());
             }
         }
@@ -129,7 +129,7 @@ pub fn try_roles(
             Err(Unfinished::Fault(fault)) => return Err(fault),
             Ok(transcript) => transcript,
         };
-        let why = peer.boundary.misplays(facts, role, &transcript);
+        let why = peer.boundary.role_fault(facts, role, &transcript);
         tried.insert(role.to_owned(), why.map_or(RoleTrial::Plays, RoleTrial::Misplays));
         if is_mute(&transcript) {
             break;
@@ -163,5 +163,5 @@ pub fn find_roles(
 
 /// True if a peer said nothing at all. It is not asked again, because each question would cost a deadline.
 fn is_mute(transcript: &Transcript) -> bool {
-    !transcript.events.iter().any(|event| matches!(event.kind, Kind::Received { .. }))
+    !transcript.events.iter().any(|event| matches!(event.kind, EventKind::Received { .. }))
 }

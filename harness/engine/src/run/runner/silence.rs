@@ -8,7 +8,7 @@ use super::lock;
 use crate::data::clause::ClauseId;
 use crate::data::finding::{Finding, Judgement, Nature};
 use crate::data::plan::{Plan, Session};
-use crate::data::transcript::{Kind, Transcript};
+use crate::data::transcript::{EventKind, Transcript};
 use crate::drive::lab::Lab;
 
 /// Minimum of a short wait.
@@ -52,15 +52,15 @@ impl Wait {
 }
 
 /// Clause and reason code of a silence.
-type Key = (ClauseId, String);
+type SilenceKey = (ClauseId, String);
 
 /// Silences that a run has met.
 #[derive(Default)]
 pub(crate) struct Silences {
     /// Known silences; true if confirmed.
-    met: Mutex<BTreeMap<Key, bool>>,
+    met: Mutex<BTreeMap<SilenceKey, bool>>,
     /// Silences for which some check waits in full now.
-    awaited: Mutex<BTreeSet<Key>>,
+    awaited: Mutex<BTreeSet<SilenceKey>>,
     /// Notified when a check stops waiting.
     settled: Condvar,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Silences {
 /// Claim on silences for a full wait, until dropped.
 pub(super) struct Claim<'a> {
     silences: &'a Silences,
-    keys: Vec<Key>,
+    keys: Vec<SilenceKey>,
 }
 
 impl Drop for Claim<'_> {
@@ -123,7 +123,7 @@ impl Silences {
     }
 
     /// Silences of a judgement that are new.
-    fn news(&self, judgement: &Judgement) -> Vec<Key> {
+    fn news(&self, judgement: &Judgement) -> Vec<SilenceKey> {
         let met = lock(&self.met);
         let silences = judgement.findings.iter().filter(|finding| is_silence(finding)).map(key);
         silences.filter(|key| !met.contains_key(key)).collect()
@@ -159,7 +159,7 @@ impl Silences {
         let findings = &judgement.findings;
         let met = lock(&self.met);
         let known = !findings.is_empty() && findings.iter().all(|finding| met.contains_key(&key(finding)));
-        let is_late = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { .. });
+        let is_late = |kind: &EventKind| matches!(kind, EventKind::DeadlinePassed { .. });
         // A reply overtaken by a canary is late although no deadline passed.
         let is_news = |finding: &Finding| is_silence(finding) && !met.contains_key(&key(finding));
         // A short wait for a value may have ended the conversation early.
@@ -187,7 +187,7 @@ mod tests {
     use crate::data::facts::Facts;
     use crate::data::transcript::{Awaited, Event};
 
-    fn transcript(kinds: Vec<Kind>) -> Transcript {
+    fn transcript(kinds: Vec<EventKind>) -> Transcript {
         Transcript {
             boundary: "toy".to_owned(),
             check: "by-hand".to_owned(),
@@ -222,7 +222,7 @@ mod tests {
     fn a_short_wait_is_enough_for_silences_that_are_known() {
         let silences = Silences::default();
         let silence = Finding::new("C-1", "no_reply", "a reply", "none");
-        let late = transcript(vec![Kind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 1_000 }]);
+        let late = transcript(vec![EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 1_000 }]);
         let found = |findings: &[Finding]| Judgement { findings: findings.to_vec(), ..Judgement::default() };
         assert_eq!(silences.wait(), Wait::Full);
         silences.confirmed(&Finding::new("C-1", "wrong_code", "-32700", "-32600"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Round;
+use super::RunContext;
 use super::silence::is_silence;
 use crate::contract::boundary::Boundary;
 use crate::contract::judge;
@@ -11,8 +11,8 @@ use crate::data::facts::Facts;
 use crate::data::finding::{Finding, Nature};
 use crate::data::plan::{Act, Chunking, Plan, Step};
 use crate::data::rng::Rng;
-use crate::data::transcript::{Exit, Kind, Transcript};
-use crate::drive::lab::Taken;
+use crate::data::transcript::{EventKind, Exit, Transcript};
+use crate::drive::lab::CapturedValue;
 
 /// Names the steps of the plan that were not carried out, with the reason, because untried clauses are not proved. If
 /// the peer made a choice, ending may be part of it, and the rest of that session, too.
@@ -25,7 +25,7 @@ pub(super) fn left_out(
         .events
         .iter()
         .filter_map(|event| match event.kind {
-            Kind::Sent { step, .. } => Some(step),
+            EventKind::Sent { step, .. } => Some(step),
             _ => None,
         })
         .collect();
@@ -50,8 +50,11 @@ pub(super) fn left_out(
 /// Reason why a conversation with these findings shows nothing beyond them: the peer broke down or missed a deadline.
 pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Option<Untestable> {
     let is_missing = |finding: &&Finding| is_silence(finding) || finding.nature == Nature::Crash;
-    let is_cut = |kind: &Kind| {
-        matches!(kind, Kind::DeadlinePassed { .. } | Kind::StdoutOverflow { .. } | Kind::Killed)
+    let is_cut = |kind: &EventKind| {
+        matches!(
+            kind,
+            EventKind::DeadlinePassed { .. } | EventKind::StdoutOverflow { .. } | EventKind::Killed
+        )
     };
     let first = findings
         .iter()
@@ -73,7 +76,7 @@ fn is_complete(boundary: &dyn Boundary, transcript: &Transcript, step: usize) ->
                 let out = transcript.stdout(step.session);
                 // Captured values of earlier replies stand in the written payload.
                 let sent = transcript.events.iter().find_map(|event| match &event.kind {
-                    Kind::Sent { step, payload } if *step == at => Some(payload.clone()),
+                    EventKind::Sent { step, payload } if *step == at => Some(payload.clone()),
                     _ => None,
                 })?;
                 let act = Act::Send { payload: sent, chunking: Chunking::Whole, await_frames: 1 };
@@ -86,7 +89,7 @@ fn is_complete(boundary: &dyn Boundary, transcript: &Transcript, step: usize) ->
                 said.iter().find(|(line, _)| line.step == at)?.1.body?.to_vec()
             }
         };
-        Some((Taken::of(&output, capture), capture))
+        Some((CapturedValue::of(&output, capture), capture))
     });
     let Some((last, capture)) = taken.next() else { return false };
     last.completes(taken.next().map(|(before, _)| before).as_ref(), capture)
@@ -94,9 +97,9 @@ fn is_complete(boundary: &dyn Boundary, transcript: &Transcript, step: usize) ->
 
 /// Exit of a session's peer while its input was open.
 fn ended_by_itself(transcript: &Transcript, session: usize) -> Option<Exit> {
-    let before_end = transcript.of(session).take_while(|event| event.kind != Kind::StdinClosed);
+    let before_end = transcript.of(session).take_while(|event| event.kind != EventKind::StdinClosed);
     let ended = before_end.filter_map(|event| match event.kind {
-        Kind::Exited { exit } => Some(exit),
+        EventKind::Exited { exit } => Some(exit),
         _ => None,
     });
     ended.last()
@@ -106,7 +109,7 @@ fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<us
     if let Some(exit) = ended_by_itself(transcript, session) {
         return format!("the peer ended before them ({exit})");
     }
-    if transcript.of(session).any(|event| matches!(event.kind, Kind::DeadlinePassed { .. })) {
+    if transcript.of(session).any(|event| matches!(event.kind, EventKind::DeadlinePassed { .. })) {
         return "the peer missed a deadline before them".to_owned();
     }
     let before = sent.range(..first).next_back().and_then(|step| transcript.plan.steps.get(*step));
@@ -121,7 +124,7 @@ fn tries(step: &Step) -> bool {
     matches!(step.act, Act::Send { .. }) || !step.expect.is_null()
 }
 
-impl Round<'_> {
+impl RunContext<'_> {
     /// Reason for a plan with only canaries, although a peer with all roles would be tried: the roles of this peer
     /// leave nothing to try.
     pub(super) fn nothing_tried(&self, check: &Check, plan: &Plan) -> Option<Untestable> {
@@ -130,7 +133,7 @@ impl Round<'_> {
             return None;
         }
         let own = &self.peer.facts;
-        let roles = self.peer.boundary.usual_facts(own.side).roles;
+        let roles = self.peer.boundary.full_facts(own.side).roles;
         let facts = Facts { roles, ..own.clone() };
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let full = (check.planner)(&facts, &mut rng).ok()?;
@@ -149,8 +152,8 @@ mod tests {
 
     #[test]
     fn an_end_of_the_input_that_the_harness_made_is_no_reason() {
-        let exited = Kind::Exited { exit: Exit::Code(0) };
-        let told = |kinds: [Kind; 2], has_chosen| {
+        let exited = EventKind::Exited { exit: Exit::Code(0) };
+        let told = |kinds: [EventKind; 2], has_chosen| {
             let transcript = Transcript {
                 boundary: "toy".to_owned(),
                 check: "toy".to_owned(),
@@ -161,7 +164,8 @@ mod tests {
             };
             left_out(&crate::toy::Toy, &transcript, has_chosen)
         };
-        let (at_end, by_itself) = ([Kind::StdinClosed, exited.clone()], [exited.clone(), Kind::StdinClosed]);
+        let (at_end, by_itself) =
+            ([EventKind::StdinClosed, exited.clone()], [exited.clone(), EventKind::StdinClosed]);
         assert!(told(at_end.clone(), false).unwrap().detail.ends_with("exceeded its time limit"));
         assert!(
             told(at_end, true).unwrap().detail.ends_with("exceeded its time limit"),

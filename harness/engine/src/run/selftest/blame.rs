@@ -10,7 +10,7 @@ use super::row::is_at_risk;
 use crate::data::blame::HarnessFault;
 use crate::data::check::Check;
 use crate::drive::peer::Peer;
-use crate::drive::played::Mutant;
+use crate::drive::reference_peers::Mutant;
 use crate::run::causes::{Cause, causes};
 use crate::run::runner::{self, Options};
 use crate::run::verdict::CheckResult;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::row::Said;
+use super::row::CheckLines;
 use super::{FalsePositive, Proof, Workshop};
 use crate::contract::boundary::Boundary;
 use crate::data::blame::HarnessFault;
@@ -14,9 +14,9 @@ use crate::data::facts::Facts;
 use crate::data::finding::Finding;
 use crate::data::rng::Rng;
 use crate::drive::peer::Peer;
-use crate::drive::played::Reference;
 use crate::drive::presentation::Harmless;
-use crate::run::runner::Outcome;
+use crate::drive::reference_peers::Reference;
+use crate::run::runner::CheckOutcome;
 use crate::run::verdict::Verdict;
 
 /// Allowed form of a correct peer.
@@ -54,7 +54,7 @@ impl Variant {
 
 /// Results of forms of the correct peers.
 #[derive(Default)]
-pub(super) struct Tried {
+pub(super) struct FormResults {
     /// Findings against these forms.
     pub(super) found: Vec<FalsePositive>,
     /// Number of forms that were run.
@@ -64,10 +64,10 @@ pub(super) struct Tried {
     /// Peers that could not be run, with the reason.
     pub(super) problems: Vec<String>,
     /// Lines for the golden record about each correct peer, by its commands.
-    pub(super) said: BTreeMap<String, Said>,
+    pub(super) said: BTreeMap<String, CheckLines>,
 }
 
-impl Tried {
+impl FormResults {
     pub(super) fn add(&mut self, other: Self) {
         self.found.extend(other.found);
         self.forms += other.forms;
@@ -139,8 +139,8 @@ impl Workshop<'_> {
     }
 
     /// Runs every form of the correct peer against the checks that can run in this process.
-    pub(super) fn correct(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
-        let mut tried = Tried::default();
+    pub(super) fn correct(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> FormResults {
+        let mut tried = FormResults::default();
         for reference in self.played.references() {
             let checks = self.checks_inside(&reference);
             let all = self.each(1, variants, |variant| {
@@ -170,8 +170,12 @@ impl Workshop<'_> {
     }
 
     /// Runs forms of the correct peers that need a process, against the checks of their choice and the quick ones.
-    pub(super) fn correct_processes(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
-        let mut tried = Tried::default();
+    pub(super) fn correct_processes(
+        &self,
+        variants: &[Variant],
+        said: &(dyn Fn(String) + Sync),
+    ) -> FormResults {
+        let mut tried = FormResults::default();
         let rng_seed = self.options.rng_seed;
         for reference in self.played.references() {
             let runs_inside = self.machine_peer(&reference, &[], None, None).is_some();
@@ -212,8 +216,8 @@ impl Workshop<'_> {
     ///
     /// # Errors
     /// Fails if a peer cannot be started.
-    pub(super) fn usual(&self, commands: &str, checks: &[&Check]) -> Result<Said, HarnessFault> {
-        let mut said = Said::new();
+    pub(super) fn usual(&self, commands: &str, checks: &[&Check]) -> Result<CheckLines, HarnessFault> {
+        let mut said = CheckLines::new();
         for reference in self.played.references().iter().filter(|it| commands_of(it) == commands) {
             let (outside, inside): (Vec<&Check>, Vec<&Check>) =
                 checks.iter().copied().partition(|check| check.needs_process);
@@ -240,10 +244,10 @@ impl Workshop<'_> {
         checks: &[&Check],
         slow: bool,
         confirm: u32,
-    ) -> (Vec<FalsePositive>, Said) {
+    ) -> (Vec<FalsePositive>, CheckLines) {
         let mut found = Vec::new();
         let mut doubted = Vec::new();
-        let mut said = Said::new();
+        let mut said = CheckLines::new();
         self.run(&peer, checks, slow, confirm, &mut |outcome| {
             self.hear(&mut said, &peer, &outcome, &[]);
             if makes_other_choice(variant, &outcome) {
@@ -283,8 +287,8 @@ impl Workshop<'_> {
 
     /// Runs the correct peers as processes for the checks that need one. A finding that does not repeat is the
     /// machine's fault.
-    pub(super) fn correct_process(&self, said: &(dyn Fn(String) + Sync)) -> Tried {
-        let mut tried = Tried::default();
+    pub(super) fn correct_process(&self, said: &(dyn Fn(String) + Sync)) -> FormResults {
+        let mut tried = FormResults::default();
         said("correct peer: as a process".to_owned());
         for reference in self.played.references() {
             let peer = match (self.process)(&reference, &[]) {
@@ -347,7 +351,7 @@ fn names(expect: &Value, key: &str) -> bool {
 }
 
 /// True if a check saw the variant make another choice than it was told.
-fn makes_other_choice(variant: &Variant, outcome: &Outcome) -> bool {
+fn makes_other_choice(variant: &Variant, outcome: &CheckOutcome) -> bool {
     let Some((seen, (key, value))) = outcome.result.choice.as_ref().zip(variant.choice) else { return false };
     // A behaviour that fits several values is written `a|b`.
     seen.key == key && !seen.value.split('|').any(|seen| seen == value)
@@ -364,7 +368,7 @@ fn concedes(boundary: &dyn Boundary, variant: &Variant, finding: &Finding) -> bo
     })
 }
 
-fn complaints(variant: &str, outcome: Outcome) -> Vec<FalsePositive> {
+fn complaints(variant: &str, outcome: CheckOutcome) -> Vec<FalsePositive> {
     let check = outcome.result.id;
     let complaint = |finding| FalsePositive { variant: variant.to_owned(), check: check.clone(), finding };
     outcome.result.findings.into_iter().map(complaint).collect()

@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::Workshop;
-use super::row::{LOOKS, MutantRow, Said, is_at_risk};
+use super::row::{CheckLines, LOOKS, MutantRow, is_at_risk};
 use crate::data::blame::HarnessFault;
 use crate::data::check::{Check, Untestable};
 use crate::data::finding::{Finding, Nature};
 use crate::drive::peer::Peer;
-use crate::drive::played::Mutant;
+use crate::drive::reference_peers::Mutant;
 use crate::run::results::verdicts;
-use crate::run::runner::Outcome;
+use crate::run::runner::CheckOutcome;
 use crate::run::verdict::{CheckResult, Verdict};
 
 /// Mark of a verdict that varies between runs or machines.
@@ -36,14 +36,14 @@ const MUTANT: &str = "mutant ";
 /// Golden record of one boundary: a paragraph per correct peer with all checks, then one per mutant with the lines that
 /// differ from the correct peers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct GoldenRecord {
     /// Title of each paragraph, such as `correct run serve` or `mutant drops-ids`, with its lines.
-    peers: Vec<(String, Said)>,
+    peers: Vec<(String, CheckLines)>,
 }
 
 /// Line in which a run and the record differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct GoldenDifference {
     /// Title of the paragraph.
     peer: String,
     /// Id of the check; `None` if the run lacks the whole peer.
@@ -54,7 +54,7 @@ pub struct Difference {
     before: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for GoldenDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { peer, check, now, before } = self;
         let word =
@@ -66,13 +66,13 @@ impl fmt::Display for Difference {
     }
 }
 
-impl Record {
+impl GoldenRecord {
     /// Parses a record written by `Display`. Ignores lines before the first title.
     pub fn read(text: &str) -> Self {
         let mut record = Self::default();
         for line in text.lines() {
             match (line.split_once(' ').unwrap_or((line, "")), record.peers.last_mut()) {
-                (("=", title), _) => record.peers.push((title.to_owned(), Said::new())),
+                (("=", title), _) => record.peers.push((title.to_owned(), CheckLines::new())),
                 ((check, verdict), Some((_, said))) => {
                     said.insert(check.to_owned(), verdict.to_owned());
                 }
@@ -83,8 +83,12 @@ impl Record {
     }
 
     /// Record of the results of correct peers, by their commands, and of mutants.
-    pub(super) fn new(correct: &BTreeMap<String, Said>, mutants: &[Mutant], rows: &[MutantRow]) -> Self {
-        let usual = Usual::of(correct.values());
+    pub(super) fn new(
+        correct: &BTreeMap<String, CheckLines>,
+        mutants: &[Mutant],
+        rows: &[MutantRow],
+    ) -> Self {
+        let usual = CorrectLines::of(correct.values());
         let correct =
             correct.iter().map(|(commands, said)| (correct_title(commands), usual.worth(said, false)));
         let mutants = mutants.iter().map(|mutant| {
@@ -95,11 +99,11 @@ impl Record {
     }
 
     /// Paragraph of a mutant.
-    pub(super) fn of_mutant(&self, id: &str) -> Option<&Said> {
+    pub(super) fn of_mutant(&self, id: &str) -> Option<&CheckLines> {
         self.of(&mutant_title(id))
     }
 
-    fn of(&self, title: &str) -> Option<&Said> {
+    fn of(&self, title: &str) -> Option<&CheckLines> {
         self.peers.iter().find(|(name, _)| name == title).map(|(_, said)| said)
     }
 
@@ -117,8 +121,8 @@ impl Record {
     }
 
     /// Replaces each differing line by `~`.
-    pub fn unsettle(&mut self, differences: &[Difference]) {
-        for Difference { peer, check, .. } in differences {
+    pub fn unsettle(&mut self, differences: &[GoldenDifference]) {
+        for GoldenDifference { peer, check, .. } in differences {
             let said = self.peers.iter_mut().find(|(name, _)| name == peer);
             if let Some(((_, said), check)) = said.zip(check.as_ref()) {
                 said.insert(check.clone(), UNSETTLED.to_owned());
@@ -127,7 +131,7 @@ impl Record {
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for GoldenRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (title, said) in &self.peers {
             writeln!(f, "= {title}")?;
@@ -148,15 +152,15 @@ fn mutant_title(id: &str) -> String {
 }
 
 /// Lines of the correct peers. A mutant's line that equals one of them is not its own.
-struct Usual<'a>(BTreeSet<(&'a String, &'a String)>);
+struct CorrectLines<'a>(BTreeSet<(&'a String, &'a String)>);
 
-impl<'a> Usual<'a> {
-    fn of(peers: impl Iterator<Item = &'a Said>) -> Self {
+impl<'a> CorrectLines<'a> {
+    fn of(peers: impl Iterator<Item = &'a CheckLines>) -> Self {
         Self(peers.flatten().collect())
     }
 
     /// Lines of `said` that belong in the record; for a mutant only its own.
-    fn worth(&self, said: &Said, of_mutant: bool) -> Said {
+    fn worth(&self, said: &CheckLines, of_mutant: bool) -> CheckLines {
         let is_own = |line: &(&String, &String)| !of_mutant || !self.0.contains(line);
         let is_worth = |line: &(&String, &String)| !line.1.is_empty() && is_own(line);
         said.iter().filter(is_worth).map(|(check, line)| (check.clone(), line.clone())).collect()
@@ -166,28 +170,28 @@ impl<'a> Usual<'a> {
     fn differences(
         &self,
         peer: &str,
-        before: &Said,
-        now: &Said,
+        before: &CheckLines,
+        now: &CheckLines,
         may_be_left: impl Fn(&str) -> bool,
-    ) -> Vec<Difference> {
+    ) -> Vec<GoldenDifference> {
         let of_mutant = peer.starts_with(MUTANT);
         let own = self.worth(now, of_mutant);
         let before_own = self.worth(before, of_mutant);
         let checks: BTreeSet<&String> = own.keys().chain(before_own.keys()).collect();
         let unsettled = UNSETTLED.to_owned();
         // A line unsettled for the correct peers, too, is not repeated for a mutant.
-        let line = |said: &Said, check: &String| match said.get(check) {
+        let line = |said: &CheckLines, check: &String| match said.get(check) {
             None if self.0.contains(&(check, &unsettled)) => unsettled.clone(),
             line => line.cloned().unwrap_or_default(),
         };
         let differences = checks.into_iter().filter(|check| now.contains_key(*check) || !may_be_left(check));
-        let differences = differences.map(|check| Difference {
+        let differences = differences.map(|check| GoldenDifference {
             peer: peer.to_owned(),
             check: Some(check.clone()),
             now: line(&own, check),
             before: line(&before_own, check),
         });
-        let is_settled = |it: &Difference| ![&it.now, &it.before].iter().any(|line| *line == UNSETTLED);
+        let is_settled = |it: &GoldenDifference| ![&it.now, &it.before].iter().any(|line| *line == UNSETTLED);
         differences.filter(|it| it.now != it.before && is_settled(it)).collect()
     }
 }
@@ -195,11 +199,11 @@ impl<'a> Usual<'a> {
 impl Workshop<'_> {
     /// Records the line of a check about a peer that breaks these clauses. Of several attempts, the one that noticed
     /// counts.
-    pub(super) fn hear(&self, said: &mut Said, peer: &Peer, outcome: &Outcome, broken: &[&str]) {
+    pub(super) fn hear(&self, said: &mut CheckLines, peer: &Peer, outcome: &CheckOutcome, broken: &[&str]) {
         let result = &outcome.result;
         let check = self.boundary().checks().iter().find(|check| check.id == result.id);
         let line = match peer.is_process() {
-            true => about_process(check.is_none_or(is_of_the_moment), result, broken),
+            true => about_process(check.is_none_or(depends_on_timing), result, broken),
             false => about_machine(result).unwrap_or_else(|| whole(result)),
         };
         if said.get(&result.id).is_none_or(|before| !is_failure(before)) {
@@ -213,16 +217,16 @@ impl Workshop<'_> {
     /// Fails if a mutant cannot be started.
     pub(super) fn differences(
         &self,
-        kept: &Record,
-        correct: &BTreeMap<String, Said>,
+        kept: &GoldenRecord,
+        correct: &BTreeMap<String, CheckLines>,
         mutants: &[Mutant],
         rows: &[MutantRow],
         said: &(dyn Fn(String) + Sync),
-    ) -> Result<Vec<Difference>, HarnessFault> {
+    ) -> Result<Vec<GoldenDifference>, HarnessFault> {
         let kept_correct = kept.peers.iter().filter(|(title, _)| !title.starts_with(MUTANT));
-        let usual = Usual::of(correct.values().chain(kept_correct.map(|(_, said)| said)));
+        let usual = CorrectLines::of(correct.values().chain(kept_correct.map(|(_, said)| said)));
         let mut differences = self.gone(kept, correct);
-        let nothing = Said::new();
+        let nothing = CheckLines::new();
         for (commands, now) in correct {
             let title = correct_title(commands);
             let before = kept.of(&title).unwrap_or(&nothing);
@@ -267,14 +271,14 @@ impl Workshop<'_> {
     }
 
     /// Peers of the record that no longer exist.
-    fn gone(&self, kept: &Record, correct: &BTreeMap<String, Said>) -> Vec<Difference> {
+    fn gone(&self, kept: &GoldenRecord, correct: &BTreeMap<String, CheckLines>) -> Vec<GoldenDifference> {
         let mutants = self.played.mutants();
         let is_gone = |title: &&String| match title.strip_prefix(MUTANT) {
             Some(id) => !mutants.iter().any(|mutant| mutant.id == id),
             None => !correct.is_empty() && !correct.keys().any(|it| correct_title(it) == **title),
         };
         let titles = kept.peers.iter().map(|(title, _)| title);
-        let gone = titles.filter(is_gone).map(|title| Difference {
+        let gone = titles.filter(is_gone).map(|title| GoldenDifference {
             peer: title.clone(),
             check: None,
             now: String::new(),
@@ -288,9 +292,9 @@ impl Workshop<'_> {
         &self,
         mutant: &Mutant,
         row: &MutantRow,
-        before: &Said,
-        usual: &Usual<'_>,
-    ) -> Vec<Difference> {
+        before: &CheckLines,
+        usual: &CorrectLines<'_>,
+    ) -> Vec<GoldenDifference> {
         // Other checks decide if a process is used at all.
         let may_be_left = |check: &str| {
             let mut checks = self.boundary().checks().iter();
@@ -301,7 +305,7 @@ impl Workshop<'_> {
 }
 
 /// True if a check's result about a process depends on the moment and on other load.
-fn is_of_the_moment(check: &Check) -> bool {
+fn depends_on_timing(check: &Check) -> bool {
     check.exclusive || check.waits || check.slow || check.ambient
 }
 
@@ -329,17 +333,17 @@ fn about_machine(result: &CheckResult) -> Option<String> {
 }
 
 /// Line of a check about a process that breaks these clauses.
-fn about_process(is_of_the_moment: bool, result: &CheckResult, broken: &[&str]) -> String {
+fn about_process(depends_on_timing: bool, result: &CheckResult, broken: &[&str]) -> String {
     if let Some(line) = about_machine(result) {
         return line;
     }
-    if !is_of_the_moment && !is_unsettled(result) {
+    if !depends_on_timing && !is_unsettled(result) {
         return whole(result);
     }
     let named = |clause: &&&str| result.findings.iter().any(|finding| finding.clause.0 == **clause);
     let mut noticed: Vec<&str> = broken.iter().filter(named).copied().collect();
     noticed.sort_unstable();
-    match (result.verdict.is_failure() && !noticed.is_empty(), is_of_the_moment) {
+    match (result.verdict.is_failure() && !noticed.is_empty(), depends_on_timing) {
         (true, _) => format!("{} {}", result.verdict.word(), noticed.join(" ")),
         (false, true) => String::new(),
         (false, false) => UNSETTLED.to_owned(),
@@ -377,8 +381,8 @@ mod tests {
     use super::*;
 
     fn differences(before: &str, now: &str) -> Vec<String> {
-        let [before, now] = [before, now].map(Record::read);
-        let usual = Usual::of(before.peers.iter().take(1).map(|(_, said)| said));
+        let [before, now] = [before, now].map(GoldenRecord::read);
+        let usual = CorrectLines::of(before.peers.iter().take(1).map(|(_, said)| said));
         let mut differences = Vec::new();
         for (title, said) in &now.peers {
             let before = before.of(title).cloned().unwrap_or_default();
@@ -418,9 +422,9 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written() {
         let text = "= correct run\na open(k, inferred)\n= mutant m\n= mutant n\na fail C-1 x C-2 y\nb ~\n";
-        let mut record = Record::read(text);
+        let mut record = GoldenRecord::read(text);
         assert_eq!(record.to_string(), text);
-        let differing = Difference {
+        let differing = GoldenDifference {
             peer: "mutant n".to_owned(),
             check: Some("a".to_owned()),
             now: "pass".to_owned(),

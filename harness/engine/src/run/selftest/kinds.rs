@@ -13,16 +13,16 @@ use super::{FalsePositive, Proof, Workshop};
 use crate::data::blame::HarnessFault;
 use crate::data::check::{Check, Untestable};
 use crate::data::plan::{Act, Plan};
-use crate::drive::load::LOAD_ARGUMENT;
 use crate::drive::peer::{Origin, Peer};
-use crate::drive::played::Reference;
 use crate::drive::presentation::{Harmless, REPLY_AFTER_MS};
-use crate::run::runner::{self, Options, Outcome};
+use crate::drive::reference_peers::Reference;
+use crate::drive::slowdown::LOAD_ARGUMENT;
+use crate::run::runner::{self, CheckOutcome, Options};
 use crate::run::verdict::Verdict;
 
 /// Kind of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum TroubleKind {
     /// Minimal configuration of each role: checks must not be skipped silently.
     LeastRoles,
     /// Processes that wait five seconds before reading or writing.
@@ -35,7 +35,7 @@ pub enum Kind {
     Alone,
 }
 
-impl Kind {
+impl TroubleKind {
     /// All kinds; the one that measures comes first.
     pub const ALL: &'static [Self] =
         &[Self::Busy, Self::LeastRoles, Self::SlowStart, Self::LateReplies, Self::Alone];
@@ -84,7 +84,7 @@ const PROCESS_MUTANTS: usize = 4;
 
 impl Workshop<'_> {
     /// Proof of one kind only, without mutants.
-    pub fn prove_kind(&self, kind: Kind, said: &(dyn Fn(String) + Sync)) -> Proof {
+    pub fn prove_kind(&self, kind: TroubleKind, said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
         self.enter_kind(kind, &mut proof, said);
         self.summarise(&[], &mut proof);
@@ -94,26 +94,26 @@ impl Workshop<'_> {
     }
 
     /// Runs the peers of one kind and adds the results to the proof.
-    pub(super) fn enter_kind(&self, kind: Kind, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
+    pub(super) fn enter_kind(&self, kind: TroubleKind, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
         said(format!("kind {}", kind.name()));
-        let busy = (kind == Kind::Busy).then(|| self.make_busy());
+        let busy = (kind == TroubleKind::Busy).then(|| self.make_busy());
         let busy = match busy.transpose() {
             Ok(busy) => busy,
             Err(error) => return proof.problems.push(error.into()),
         };
-        let mut found = Found::default();
+        let mut found = KindResults::default();
         for reference in self.played.references().into_iter().take_while(|_| !self.is_interrupted()) {
             match kind {
-                Kind::LeastRoles => self.least_roles(&reference, &mut found),
-                Kind::SlowStart => self.slow(&reference, kind, Harmless::SlowStart, &mut found),
-                Kind::LateReplies => self.slow(&reference, kind, Harmless::LateReplies, &mut found),
-                Kind::Busy => self.sampled(&reference, kind, &[], self.options.jobs, &mut found),
-                Kind::Alone => self.alone(&reference, &mut found),
+                TroubleKind::LeastRoles => self.least_roles(&reference, &mut found),
+                TroubleKind::SlowStart => self.slow(&reference, kind, Harmless::SlowStart, &mut found),
+                TroubleKind::LateReplies => self.slow(&reference, kind, Harmless::LateReplies, &mut found),
+                TroubleKind::Busy => self.sampled(&reference, kind, &[], self.options.jobs, &mut found),
+                TroubleKind::Alone => self.alone(&reference, &mut found),
             }
         }
         drop(busy);
         let has_roles = self.boundary().config_keys().iter().any(|key| key.table == "roles");
-        if kind == Kind::LeastRoles && has_roles && found.forms == 0 && !self.is_interrupted() {
+        if kind == TroubleKind::LeastRoles && has_roles && found.forms == 0 && !self.is_interrupted() {
             found.problems.push(format!("{}: no role has less in any form", kind.name()));
         }
         found.enter(kind, proof);
@@ -131,7 +131,7 @@ impl Workshop<'_> {
     }
 
     /// Runs the reference with one role at a time minimally configured, against the checks whose plans depend on it.
-    fn least_roles(&self, reference: &Reference, found: &mut Found) {
+    fn least_roles(&self, reference: &Reference, found: &mut KindResults) {
         let usual = self.played.facts_of(reference);
         for (role, value) in self.played.least_roles(reference.side) {
             let mut facts = usual.clone();
@@ -206,7 +206,7 @@ impl Workshop<'_> {
     }
 
     /// Runs a slow reference: all possible checks on a virtual clock, and a sample as processes.
-    fn slow(&self, reference: &Reference, kind: Kind, how: Harmless, found: &mut Found) {
+    fn slow(&self, reference: &Reference, kind: TroubleKind, how: Harmless, found: &mut KindResults) {
         if let Some(peer) = self.machine_peer(reference, &[], Some(how), None) {
             let mut checks = self.light_checks(reference);
             checks.retain(|check| self.is_of(kind, check, reference));
@@ -225,7 +225,14 @@ impl Workshop<'_> {
     }
 
     /// Runs a sample of a reference's checks with processes.
-    fn sampled(&self, reference: &Reference, kind: Kind, extra: &[String], jobs: usize, found: &mut Found) {
+    fn sampled(
+        &self,
+        reference: &Reference,
+        kind: TroubleKind,
+        extra: &[String],
+        jobs: usize,
+        found: &mut KindResults,
+    ) {
         let peer = match (self.process)(reference, extra) {
             Ok(peer) => peer,
             Err(error) => return found.problems.push(error.into()),
@@ -235,11 +242,11 @@ impl Workshop<'_> {
         let options = Options { keep_going: true, jobs, ..self.options.clone() };
         let name = format!("{}, as processes", kind.name());
         let outcomes = self.outcomes(&peer, &checks, &options);
-        if kind == Kind::LateReplies && !is_late(&peer) {
+        if kind == TroubleKind::LateReplies && !is_late(&peer) {
             // It answers nobody, so it has no late replies.
             return;
         }
-        let says_nothing = |outcome: &Outcome| {
+        let says_nothing = |outcome: &CheckOutcome| {
             let verdict = &outcome.result.verdict;
             !verdict.is_good() && !verdict.is_failure()
         };
@@ -253,20 +260,20 @@ impl Workshop<'_> {
     }
 
     /// True if a check applies to peers of this kind.
-    fn is_of(&self, kind: Kind, check: &Check, reference: &Reference) -> bool {
+    fn is_of(&self, kind: TroubleKind, check: &Check, reference: &Reference) -> bool {
         let asks = |plan: &Plan| plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }));
-        kind != Kind::LateReplies
+        kind != TroubleKind::LateReplies
             || !self.plan(check, &self.played.facts_of(reference)).is_some_and(|plan| asks(&plan))
     }
 
-    fn outcomes(&self, peer: &Peer, checks: &[&Check], options: &Options) -> Vec<Outcome> {
+    fn outcomes(&self, peer: &Peer, checks: &[&Check], options: &Options) -> Vec<CheckOutcome> {
         let outcomes = Mutex::new(Vec::new());
         runner::run(peer, checks, options, self.around, &|outcome| lock(&outcomes).push(outcome));
         outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Compares the whole run with each check alone, for the reference and some of its mutants.
-    fn alone(&self, reference: &Reference, found: &mut Found) {
+    fn alone(&self, reference: &Reference, found: &mut KindResults) {
         let mutants = self.played.mutants();
         let mutants: Vec<_> = mutants.iter().filter(|it| self.played.plays(reference, it)).collect();
         let runs_inside = self.machine_peer(reference, &[], None, None).is_some();
@@ -336,10 +343,10 @@ impl Workshop<'_> {
             ..self.options.clone()
         };
         let fresh = || Peer { pace: Arc::default(), ..peer.clone() };
-        let together: BTreeMap<String, Said> = self
+        let together: BTreeMap<String, CheckVerdict> = self
             .outcomes(&fresh(), whole, &options)
             .into_iter()
-            .map(|outcome| (outcome.result.id.clone(), Said::of(&outcome)))
+            .map(|outcome| (outcome.result.id.clone(), CheckVerdict::of(&outcome)))
             .collect();
         let watchers = self.boundary().checks().iter().filter(|check| check.ambient);
         let watched = watchers.flat_map(|check| &check.clauses).map(|clause| clause.0.as_str()).collect();
@@ -348,13 +355,13 @@ impl Workshop<'_> {
         let threads_per_job = if slow { 1 } else { WAITERS_PER_JOB };
         let differing = self.each(threads_per_job, alone, |check| {
             let outcomes = self.outcomes(&fresh(), &[*check], &options);
-            let alone = outcomes.iter().find(|outcome| outcome.result.id == check.id).map(Said::of);
+            let alone = outcomes.iter().find(|outcome| outcome.result.id == check.id).map(CheckVerdict::of);
             let (alone, whole) = (alone.unwrap_or_default(), together.get(&check.id));
             (!whole.is_some_and(|whole| alone.agrees(whole, check, &watched, &told))).then(|| Differing {
                 peer: name.to_owned(),
                 check: check.id.clone(),
                 alone: alone.text(),
-                whole: whole.map(Said::text).unwrap_or_default(),
+                whole: whole.map(CheckVerdict::text).unwrap_or_default(),
             })
         });
         differing.into_iter().flatten().collect()
@@ -369,7 +376,7 @@ fn is_late(peer: &Peer) -> bool {
 
 /// Results of one kind.
 #[derive(Default)]
-struct Found {
+struct KindResults {
     forms: usize,
     /// Number of checks that ran.
     checks: usize,
@@ -379,9 +386,9 @@ struct Found {
     problems: Vec<String>,
 }
 
-impl Found {
+impl KindResults {
     /// Records everything that an outcome says against the peer, even if it did not repeat.
-    fn complain(&mut self, form: &str, outcome: Outcome) {
+    fn complain(&mut self, form: &str, outcome: CheckOutcome) {
         self.checks += 1;
         let check = outcome.result.id;
         if let Verdict::HarnessError(error) = outcome.result.verdict {
@@ -394,7 +401,7 @@ impl Found {
         }));
     }
 
-    fn enter(self, kind: Kind, proof: &mut Proof) {
+    fn enter(self, kind: TroubleKind, proof: &mut Proof) {
         proof.kinds.push((kind, self.forms, self.checks));
         proof.false_positives.extend(self.false_positives);
         proof.false_greens.extend(self.false_greens);
@@ -415,7 +422,7 @@ impl Drop for Busy {
 
 /// Result of a check: its verdict, and the clauses in its findings or mask.
 #[derive(Default)]
-struct Said {
+struct CheckVerdict {
     word: &'static str,
     clauses: BTreeSet<String>,
     masked_by: Option<String>,
@@ -423,8 +430,8 @@ struct Said {
     was_too_busy: bool,
 }
 
-impl Said {
-    fn of(outcome: &Outcome) -> Self {
+impl CheckVerdict {
+    fn of(outcome: &CheckOutcome) -> Self {
         let verdict = &outcome.result.verdict;
         let masked_by = match verdict {
             Verdict::Masked(cause) => cause.split_whitespace().next().map(str::to_owned),

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::golden;
-use super::row::{LOOKS, MutantRow, Said, is_at_risk};
+use super::row::{CheckLines, LOOKS, MutantRow, is_at_risk};
 use super::{Proof, Workshop};
 use crate::data::blame::HarnessFault;
 use crate::data::check::Check;
 use crate::drive::peer::Peer;
-use crate::drive::played::{Mutant, Reference};
+use crate::drive::reference_peers::{Mutant, Reference};
 
 /// Threads per job for work that mostly waits.
 pub(super) const WAITERS_PER_JOB: usize = 4;
@@ -23,7 +23,7 @@ impl Workshop<'_> {
     pub(super) fn rows(
         &self,
         mutants: &[Mutant],
-        known: Option<&golden::Record>,
+        known: Option<&golden::GoldenRecord>,
         threads_per_job: usize,
         said: &(dyn Fn(String) + Sync),
     ) -> Vec<Result<MutantRow, HarnessFault>> {
@@ -83,7 +83,7 @@ impl Workshop<'_> {
 
     /// Runs the cheapest checks that noticed a mutant according to the golden record. `None` if they miss a clause or
     /// differ from `kept`: then all checks must run.
-    fn known_row(&self, mutant: &Mutant, kept: &Said) -> Result<Option<MutantRow>, HarnessFault> {
+    fn known_row(&self, mutant: &Mutant, kept: &CheckLines) -> Result<Option<MutantRow>, HarnessFault> {
         let references = self.played.references();
         let mut played = references.iter().filter(|reference| self.played.plays(reference, mutant));
         let found = played.find_map(|of| Some((of, self.known_killers(mutant, of, kept)?)));
@@ -99,7 +99,7 @@ impl Workshop<'_> {
             self.run_against(&self.process_peer(reference, mutant)?, &outside, true, mutant, &mut row);
         }
         let says_the_same = |check: &&Check| {
-            let line = |said: &Said| said.get(&check.id).cloned().unwrap_or_default();
+            let line = |said: &CheckLines| said.get(&check.id).cloned().unwrap_or_default();
             golden::notices_the_same(&line(kept), &line(&row.said), mutant.clauses)
         };
         Ok((row.is_noticed(mutant) && killers.iter().all(says_the_same)).then_some(row))
@@ -107,7 +107,7 @@ impl Workshop<'_> {
 
     /// For each clause of a mutant, the cheapest check of this reference that noticed it according to the golden
     /// record.
-    fn known_killers(&self, mutant: &Mutant, of: &Reference, kept: &Said) -> Option<Vec<&Check>> {
+    fn known_killers(&self, mutant: &Mutant, of: &Reference, kept: &CheckLines) -> Option<Vec<&Check>> {
         let notices =
             |check: &Check, clause| kept.get(&check.id).is_some_and(|it| golden::notices(it, clause));
         let commands: Vec<&str> = of.commands.iter().map(|(name, _)| *name).collect();

@@ -6,12 +6,12 @@ use crate::data::blame::HarnessFault;
 use globset::{Glob, GlobMatcher};
 
 use super::{Proof, Workshop};
-use crate::contract::boundary::{Boundary, ByRote};
+use crate::contract::boundary::{Boundary, ConstantPeer};
 use crate::data::carriage::HTTP;
 use crate::data::check::Check;
 use crate::data::facts::Facts;
 use crate::drive::peer::Peer;
-use crate::drive::played::Reference;
+use crate::drive::reference_peers::Reference;
 use crate::run::runner::{self, Options};
 
 /// Name and `sh` script of the null peers that know no word of a boundary.
@@ -64,7 +64,7 @@ const AT_ONCE: usize = 16;
 /// Null peer.
 struct NullPeer {
     name: &'static str,
-    /// Checks that it may pass, see [`ByRote::right`](crate::contract::boundary::ByRote::right).
+    /// Checks that it may pass, see [`ConstantPeer::right`](crate::contract::boundary::ConstantPeer::right).
     right: &'static [(&'static str, &'static str)],
     /// Program and first arguments, before those of the peer's own command.
     argv: Vec<&'static str>,
@@ -91,14 +91,11 @@ impl NullPeer {
 
 /// Null peers for a boundary, including those that use its words.
 fn of(boundary: &dyn Boundary) -> Vec<NullPeer> {
-    let by_rote = boundary.answers_by_rote();
+    let by_rote = boundary.constant_peers();
     let of_all = NULL_PEERS.iter().filter(|(name, _)| by_rote.iter().all(|own| own.name != *name));
-    let of_all = of_all.map(|&(name, script)| ByRote::wrong(name, script));
-    let scripts = of_all.chain(by_rote.iter().copied()).map(|ByRote { name, script, right }| NullPeer {
-        name,
-        right,
-        argv: vec!["sh", "-c", script, "sh"],
-        listens: false,
+    let of_all = of_all.map(|&(name, script)| ConstantPeer::wrong(name, script));
+    let scripts = of_all.chain(by_rote.iter().copied()).map(|ConstantPeer { name, script, right }| {
+        NullPeer { name, right, argv: vec!["sh", "-c", script, "sh"], listens: false }
     });
     let servers = NULL_SERVERS.iter().map(|&(name, answer)| NullPeer {
         name,

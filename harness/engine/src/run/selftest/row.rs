@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::data::check::{Check, Untestable};
-use crate::drive::played::Mutant;
-use crate::run::runner::Outcome;
+use crate::drive::reference_peers::Mutant;
+use crate::run::runner::CheckOutcome;
 
 /// Maximum number of attempts at a mutant, or a check that noticed none, with processes.
 pub(super) const LOOKS: u32 = 3;
 
 /// Verdicts about one peer by check id, each in the form of [`crate::run::results::verdicts::line`] without the id. Empty if the check ran
 /// but the record has nothing to say.
-pub(super) type Said = BTreeMap<String, String>;
+pub(super) type CheckLines = BTreeMap<String, String>;
 
 /// Mutant with the results of its checks.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct MutantRow {
     /// Set if it was run as a process.
     pub(super) looked_outside: bool,
     /// Lines for the golden record.
-    pub(super) said: Said,
+    pub(super) said: CheckLines,
 }
 
 impl MutantRow {
@@ -44,7 +44,7 @@ impl MutantRow {
             looks: 0,
             is_known: false,
             looked_outside: false,
-            said: Said::new(),
+            said: CheckLines::new(),
         }
     }
 
@@ -53,7 +53,7 @@ impl MutantRow {
     }
 
     /// Records a check that noticed the mutant: it lists a clause that the mutant breaks and reports it broken.
-    pub(super) fn note(&mut self, outcome: &Outcome, mutant: &Mutant) {
+    pub(super) fn note(&mut self, outcome: &CheckOutcome, mutant: &Mutant) {
         self.checks_run += 1;
         let verdict = &outcome.result.verdict;
         let of_machine = verdict.is_untestable(Untestable::MACHINE);

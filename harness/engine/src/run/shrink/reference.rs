@@ -12,7 +12,7 @@ use crate::data::plan::{Act, Fixture, Plan};
 use crate::drive::fixture::ActorExe;
 use crate::drive::lab::Lab;
 use crate::drive::peer::{Origin, Peer};
-use crate::drive::played::{Played, Reference};
+use crate::drive::reference_peers::{Played, Reference};
 
 /// Reference in this process, on a virtual clock, with the facts of the peer under test.
 pub(super) struct ReferenceLab {

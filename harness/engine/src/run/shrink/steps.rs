@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, Judge, Shrinker};
+use super::{Change, ShrinkJudge, Shrinker};
 use crate::data::finding::Nature;
 use crate::data::near_miss::MARK;
 use crate::data::plan::{Act, Plan};
@@ -86,8 +86,8 @@ fn removable(shrinker: &Shrinker<'_>) -> Vec<usize> {
     let failing = failing(shrinker);
     let session = failing.map(|index| plan.steps[index].session);
     let matters = |index: usize| match shrinker.judge {
-        Judge::Model | Judge::Reference => false,
-        Judge::Nobody => {
+        ShrinkJudge::Model | ShrinkJudge::Reference => false,
+        ShrinkJudge::Nobody => {
             let step = &plan.steps[index];
             let before = failing.is_none_or(|failing| index < failing);
             before && !step.canary && session.is_none_or(|session| session == step.session)

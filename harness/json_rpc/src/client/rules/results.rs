@@ -1,8 +1,8 @@
 //! Rules about the results file and the duration of calls.
 
 use super::Session;
-use crate::client::known::{Client, LATE_MS};
-use crate::client::seen::{Request, is_over};
+use crate::client::client_conversation::{Client, LATE_MS};
+use crate::client::observations::{Request, is_over};
 use peerproof_engine::contract::face::fitting;
 use peerproof_engine::data::finding::{Finding, Repair};
 

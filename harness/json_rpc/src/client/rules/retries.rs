@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::Session;
-use crate::client::fate::{TIME_MS_MAX, is_transient, retry_after_ms};
-use crate::client::known::LATE_MS;
-use crate::client::seen::Request;
+use crate::client::client_conversation::LATE_MS;
+use crate::client::observations::Request;
+use crate::client::outcomes::{TIME_MS_MAX, is_transient, retry_after_ms};
 use peerproof_engine::data::json::Json;
 
 /// Shortest base of delays whose spread and upper bound are checked, ms. The spread shows jitter.

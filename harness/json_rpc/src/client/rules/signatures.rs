@@ -4,7 +4,7 @@ use super::Session;
 use crate::client::scenario::Auth;
 use crate::signature::signature;
 use peerproof_engine::data::json::Json;
-use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Plausible timestamps in seconds since 1970; milliseconds lie far beyond.
 const SECONDS: std::ops::RangeInclusive<u64> = 1_600_000_000..=4_102_444_800;
@@ -41,7 +41,7 @@ impl Session<'_> {
 /// A time of the conversation in microseconds, and its time of day in seconds since 1970.
 fn clock(transcript: &Transcript) -> Option<(u64, u64)> {
     transcript.events.iter().find_map(|event| match event.kind {
-        Kind::Clock { unix_ms } => Some((event.at_us, unix_ms / 1_000)),
+        EventKind::Clock { unix_ms } => Some((event.at_us, unix_ms / 1_000)),
         _ => None,
     })
 }

@@ -1,9 +1,9 @@
 //! Rules about the client's messages: well-formed, as in the scenario, in its order.
 
 use super::Session;
+use crate::client::observations::{CallResult, Request, is_answered, is_over, is_response};
 use crate::client::scenario::Call;
-use crate::client::seen::{Noted, Request, is_answered, is_over, is_response};
-use peerproof_engine::contract::talk::Said;
+use peerproof_engine::contract::session_lines::SessionLine;
 use peerproof_engine::data::json::Json;
 
 /// Tolerance for the difference between the clocks of two processes, ms.
@@ -47,7 +47,7 @@ impl Session<'_> {
         }
     }
 
-    fn message(&mut self, message: &Json, line: &Said) {
+    fn message(&mut self, message: &Json, line: &SessionLine) {
         if message.as_object().is_none() {
             return self.add("RPC-CLIENT-02", "not_an_object", "a request is an object", line.text.clone());
         }
@@ -87,7 +87,7 @@ impl Session<'_> {
     }
 
     /// Checks that the calls of a batch, and no others, come in one array. The form of retries is open.
-    fn array(&mut self, earlier: &[Request], own: &[Request], is_array: bool, line: &Said) {
+    fn array(&mut self, earlier: &[Request], own: &[Request], is_array: bool, line: &SessionLine) {
         let calls = &self.known.scenario.calls;
         let is_first =
             |at: &usize| !earlier.iter().chain(&own[..*at]).any(|other| other.call == own[*at].call);
@@ -113,7 +113,7 @@ impl Session<'_> {
         for name in &calls[request.call].after {
             let Some(before) = calls.iter().position(|call| call.name == *name) else { continue };
             // A call that is too large to send finishes without a request.
-            let is_unseen = self.parts[before].ways().any(|(_, way)| way.outcome == "too_large")
+            let is_unseen = self.parts[before].allowed_answers().any(|(_, way)| way.outcome == "too_large")
                 || self.is_told_over(before, earlier, request);
             let of_it = || earlier.iter().filter(|earlier| earlier.call == before);
             let is_finished = is_unseen
@@ -144,7 +144,7 @@ impl Session<'_> {
     fn is_told_over(&self, call: usize, earlier: &[Request], request: &Request) -> bool {
         let (own, is_seen) =
             (&self.known.scenario.calls[call], earlier.iter().any(|other| other.call == call));
-        let is_over = |noted: &Noted| {
+        let is_over = |noted: &CallResult| {
             let is_timeout = noted.name == own.name && noted.outcome == "timeout";
             is_timeout && noted.elapsed_ms <= request.at_us / 1_000 + EARLY_MS
         };

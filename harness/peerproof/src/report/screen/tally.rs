@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use peerproof_engine::contract::boundary::{self, Boundary};
-use peerproof_engine::data::clause::{Clause, ClauseId, Level, Stimulus};
+use peerproof_engine::data::clause::{Clause, ClauseId, Level, StimulusValidity};
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::run::causes::Cause;
-use peerproof_engine::run::results::{self, Run, Standing};
+use peerproof_engine::run::results::{self, Standing, StoredRun};
 use peerproof_engine::run::verdict::CheckResult;
 
 /// Standing of the clauses of one level and one kind of stimulus.
@@ -57,7 +57,7 @@ fn standing_word(standing: Option<&Standing>) -> &'static str {
     }
 }
 
-pub(super) fn tallies(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<Tally> {
+pub(super) fn tallies(run: &StoredRun, boundary: Option<&'static dyn Boundary>) -> Vec<Tally> {
     let clauses = in_question(run, boundary);
     let standings = Standings::of(run, sorts_messages(boundary.map_or(&[], Boundary::clauses)));
     let levels = [Level::Must, Level::Should, Level::Open].into_iter();
@@ -85,7 +85,7 @@ struct Standings {
 }
 
 impl Standings {
-    fn of(run: &Run, is_sorted: bool) -> Self {
+    fn of(run: &StoredRun, is_sorted: bool) -> Self {
         let of = |checks: &[CheckResult]| {
             results::standings(checks).into_iter().map(|(clause, standing)| (clause.id, standing)).collect()
         };
@@ -106,35 +106,35 @@ impl Standings {
         // A fault shown only by an answer to an invalid message counts as such, whatever the clause.
         let is_far = is_bad(of(far)) && !is_bad(of(near));
         match (clause.stimulus, invalid) {
-            (Stimulus::Invalid, true) => Some(whole),
-            (Stimulus::Invalid, false) => None,
-            (Stimulus::Both, true) => of(far),
-            (Stimulus::Both, false) => of(near).or_else(|| of(far).is_none().then_some(whole)),
-            (Stimulus::Valid, true) => is_far.then(|| of(far)).flatten(),
-            (Stimulus::Valid, false) if is_far => Some(of(near).unwrap_or("undecided")),
-            (Stimulus::Valid, false) => Some(whole),
+            (StimulusValidity::Invalid, true) => Some(whole),
+            (StimulusValidity::Invalid, false) => None,
+            (StimulusValidity::Both, true) => of(far),
+            (StimulusValidity::Both, false) => of(near).or_else(|| of(far).is_none().then_some(whole)),
+            (StimulusValidity::Valid, true) => is_far.then(|| of(far)).flatten(),
+            (StimulusValidity::Valid, false) if is_far => Some(of(near).unwrap_or("undecided")),
+            (StimulusValidity::Valid, false) => Some(whole),
         }
     }
 }
 
 /// True if the contract distinguishes valid and invalid messages.
 pub(super) fn sorts_messages(clauses: &[Clause]) -> bool {
-    clauses.iter().any(|clause| clause.stimulus != Stimulus::Valid)
+    clauses.iter().any(|clause| clause.stimulus != StimulusValidity::Valid)
 }
 
 /// True if only forbidden messages show the cause; `None` if the contract does not distinguish messages.
-pub(super) fn by_invalid(cause: &Cause, run: &Run, clauses: &[Clause]) -> Option<bool> {
+pub(super) fn by_invalid(cause: &Cause, run: &StoredRun, clauses: &[Clause]) -> Option<bool> {
     sorts_messages(clauses).then(|| {
         let is_near = |check: &CheckResult| {
             check.rung == Rung::Ordinary && cause.checks.iter().any(|share| share.check == check.id)
         };
         let stimulus = clauses.iter().find(|clause| clause.id == cause.clause).map(|clause| clause.stimulus);
-        stimulus == Some(Stimulus::Invalid) || !run.checks.iter().any(is_near)
+        stimulus == Some(StimulusValidity::Invalid) || !run.checks.iter().any(is_near)
     })
 }
 
 /// Clauses that a run can decide: all of the side, or those of the selected checks.
-fn in_question(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<&'static Clause> {
+fn in_question(run: &StoredRun, boundary: Option<&'static dyn Boundary>) -> Vec<&'static Clause> {
     let Some(boundary) = boundary else { return Vec::new() };
     let is_whole = run.header.planned.len() >= boundary::checks_of_side(boundary, run.header.side).len();
     let at_risk = |clause: &Clause| {

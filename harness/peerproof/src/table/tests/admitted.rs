@@ -9,7 +9,7 @@ use peerproof_engine::contract::boundary::{Boundary, checks_of_side, judge};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::transcript::{Event, Exit, Kind, Transcript};
+use peerproof_engine::data::transcript::{Event, EventKind, Exit, Transcript};
 use peerproof_engine::drive::stored;
 
 /// Empty conversation of every check of both sides. Made once, because all plans together take seconds.
@@ -19,13 +19,13 @@ fn transcripts() -> Vec<(&'static dyn Boundary, Transcript)> {
     let mut all = Vec::new();
     for boundary in table::all() {
         for side in [Side::Provider, Side::Consumer] {
-            let facts = Arc::new(boundary.usual_facts(side));
+            let facts = Arc::new(boundary.full_facts(side));
             for check in checks_of_side(boundary, side) {
                 let Ok(plan) = (check.planner)(&facts, &mut Rng::new(1)) else { continue };
                 let kinds = [
-                    Kind::Started { argv: vec!["x".to_owned()] },
-                    Kind::StdinClosed,
-                    Kind::Exited { exit: Exit::Code(0) },
+                    EventKind::Started { argv: vec!["x".to_owned()] },
+                    EventKind::StdinClosed,
+                    EventKind::Exited { exit: Exit::Code(0) },
                 ];
                 let events = kinds.into_iter().map(|kind| Event { at_us: 1, session: 0, kind }).collect();
                 all.push((

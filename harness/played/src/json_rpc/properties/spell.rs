@@ -4,7 +4,7 @@
 use peerproof_engine::data::json::Json;
 use peerproof_json_rpc::talk::{call, quoted};
 
-use crate::input::{Choice, Few, Member, Text, Value};
+use crate::input::{Choice, Member, ShortList, Text, Value};
 
 const METHODS: [&str; 8] = [
     "peerproof.echo",
@@ -38,7 +38,7 @@ pub enum Sent {
     /// One message.
     One(Message),
     /// A batch of messages.
-    Batch(Few<Message, 16>),
+    Batch(ShortList<Message, 16>),
 }
 
 impl Sent {

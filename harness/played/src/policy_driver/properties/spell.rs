@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use peerproof_engine::data::json::Json;
 
-use crate::input::{Choice, Edit, Few, Member, Pieces, Text, Value};
+use crate::input::{Choice, Edit, Member, Pieces, ShortList, Text, Value};
 
 /// Words from which blocks and near-blocks are made.
 const WORDS: [&[u8]; 48] = [
@@ -118,8 +118,8 @@ const INPUTS: [&str; 14] = [
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Payload {
     form: Form,
-    inputs: Few<Input, 8>,
-    menu: Few<Entry, 12>,
+    inputs: ShortList<Input, 8>,
+    menu: ShortList<Entry, 12>,
     edit: Option<Edit>,
     /// Division of the bytes written to the driver.
     pub pieces: Pieces,
@@ -151,7 +151,7 @@ enum Input {
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum Entry {
     Known(Choice),
-    Usual { number: u8, aid: Text, name: Text, tags: Few<Text, 3> },
+    Usual { number: u8, aid: Text, name: Text, tags: ShortList<Text, 3> },
     Other(Value),
 }
 
@@ -222,8 +222,8 @@ const VALUES: [&str; 8] =
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Merge {
-    inputs: Few<(Name, Member), 8>,
-    patch: Few<(Name, Member), 8>,
+    inputs: ShortList<(Name, Member), 8>,
+    patch: ShortList<(Name, Member), 8>,
     spaced: bool,
     edit: Option<Edit>,
 }

@@ -3,7 +3,7 @@
 
 use peerproof_engine::data::json::Json;
 
-use crate::input::{Choice, Few, Text, Value};
+use crate::input::{Choice, ShortList, Text, Value};
 
 const ROLES: [&str; 9] = ["ECHO", "COUNTER", "PUT", "GET", "REMOVE", "FAIL", "BLOB", "ANY", "NOBODY"];
 
@@ -58,8 +58,8 @@ enum Key {
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum State {
-    Full(Few<(Slot, Artifact), 4>),
-    Delta(Few<(Slot, Artifact), 4>, Few<Slot, 4>),
+    Full(ShortList<(Slot, Artifact), 4>),
+    Delta(ShortList<(Slot, Artifact), 4>, ShortList<Slot, 4>),
     Value(Value),
 }
 

@@ -1,6 +1,6 @@
 //! Checks of numbers and strings that a driver copies from the inputs to its patch.
 
-use super::super::super::driver::expect::{Allowed, Expect, Picked};
+use super::super::super::driver::expect::{Allowed, Expect, PickForm};
 use super::super::super::driver::talk::Talk;
 use super::check;
 use peerproof_engine::data::check::Check;
@@ -62,7 +62,7 @@ fn integers() -> Check {
             for value in ["0", "-1", "2147483648", "4294967297", "9007199254740991", "-9007199254740991"] {
                 // A driver may decide otherwise for another value.
                 let expect = Expect::new("PD-PAY-12", copy(ORDINARY, value));
-                let expect = expect.or(Allowed::in_form(Picked::Plain)).or(Allowed::NoPick);
+                let expect = expect.or(Allowed::in_form(PickForm::Plain)).or(Allowed::NoPick);
                 copying.decide(value, expect.reason("integer_changed"));
             }
         },
@@ -80,7 +80,7 @@ fn big_integers() -> Check {
                 .or(copy(ORDINARY, "9007199254740992"))
                 .or(Allowed::NoPick)
                 .or(Allowed::Failure)
-                .or(Allowed::in_form(Picked::Plain));
+                .or(Allowed::in_form(PickForm::Plain));
             let values = ["exact", "round", "refuse", "refuse", ""];
             copying.decide("9007199254740993", expect.choice("big_integers", &values));
             // The outcome must be one block of strict JSON, or a failure.

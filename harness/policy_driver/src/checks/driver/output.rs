@@ -1,7 +1,7 @@
 //! Checks of the patches that a driver prints.
 
 use super::super::super::block::OUTPUT_BYTES_MAX;
-use super::super::super::driver::expect::{Allowed, Expect, Picked};
+use super::super::super::driver::expect::{Allowed, Expect, PickForm};
 use super::super::super::driver::probe::copy_for;
 use super::super::super::request::Request;
 use super::check;
@@ -27,7 +27,7 @@ fn holding(
         for text in texts(talk.facts()) {
             let value = Json::from(text.as_str()).to_text();
             if let Some(text) = talk.role_with_leaf(role, &value) {
-                let expect = Expect::block(clause).narrow().shows(Picked::of_role(role));
+                let expect = Expect::block(clause).narrow().shows(PickForm::of_role(role));
                 talk.decide_on(Payload::text(text), expect);
             }
         }
@@ -69,7 +69,7 @@ fn numbers() -> Check {
             for number in ["0.1", "-0.0", "1e308", "1e400", "-1e400"] {
                 if let Some(text) = talk.role_with_leaf("pick_inp", number) {
                     let expect = Expect::block("PD-OUT-08").or(Allowed::Failure).narrow();
-                    talk.decide_on(Payload::text(text), expect.shows(Picked::Inp));
+                    talk.decide_on(Payload::text(text), expect.shows(PickForm::Inp));
                 }
             }
         },

@@ -1,6 +1,6 @@
 //! Checks of a driver's promises: a payload for each form of a pick.
 
-use super::super::super::driver::expect::{Allowed, Expect, Picked};
+use super::super::super::driver::expect::{Allowed, Expect, PickForm};
 use super::super::super::request::Request;
 use super::check;
 use peerproof_engine::data::check::Check;
@@ -8,9 +8,9 @@ use peerproof_engine::data::check::Check;
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![
-        promised("pick", "pick", "PD-OUT-02", Picked::Plain),
-        promised("pick-inp", "pick_inp", "PD-OUT-03", Picked::Inp).feature("patches"),
-        promised("pick-inp64", "pick_inp64", "PD-OUT-04", Picked::Inp64).feature("patches"),
+        promised("pick", "pick", "PD-OUT-02", PickForm::Plain),
+        promised("pick-inp", "pick_inp", "PD-OUT-03", PickForm::Inp).feature("patches"),
+        promised("pick-inp64", "pick_inp64", "PD-OUT-04", PickForm::Inp64).feature("patches"),
         printed("status", "With a block of any form the driver exits with 0.", "PD-OUT-12"),
         printed(
             "one-of-each",
@@ -21,7 +21,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-fn promised(name: &str, role: &'static str, clause: &'static str, form: Picked) -> Check {
+fn promised(name: &str, role: &'static str, clause: &'static str, form: PickForm) -> Check {
     check(
         &format!("roles/{name}"),
         &format!("For the payload of the role {role}, the driver prints a pick of that form."),

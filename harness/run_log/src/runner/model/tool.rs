@@ -3,8 +3,8 @@
 use peerproof_engine::data::json::Json;
 
 use super::super::log::Entry;
-use super::super::seen::{Came, Execution, decoded};
-use super::{At, Last, Walk, quoted};
+use super::super::observations::{Execution, ExecutionOutcome, decoded};
+use super::{At, LastEvent, Walk, quoted};
 use crate::state::{Artifact, SLOTS, State, slot_of};
 use crate::{digest, tools};
 
@@ -49,7 +49,7 @@ impl Walk<'_> {
                 // The output and the effect of a built-in tool are unknown.
                 self.is_off = true;
                 let told = event.payload.get("output_json").and_then(Json::as_str).unwrap_or_default();
-                Came::Either(Some((told.to_owned(), before.clone())))
+                ExecutionOutcome::Either(Some((told.to_owned(), before.clone())))
             }
             None if course.has_toolhost => {
                 let expected = "one execution of a tool for each PICK";
@@ -61,7 +61,7 @@ impl Walk<'_> {
                 );
                 return None;
             }
-            None => Came::Failure,
+            None => ExecutionOutcome::Failure,
             Some(execution) => {
                 self.given(execution, aid, step)?;
                 execution.came.clone()
@@ -69,14 +69,14 @@ impl Walk<'_> {
         };
         let is_ok = event.event == "tool_ok";
         let success = match came {
-            Came::Success(output, state) => Some((output, state)).filter(|_| is_ok),
-            Came::Failure | Came::Late => None,
-            Came::Either(success) if is_ok => success,
-            Came::Either(_) => None,
+            ExecutionOutcome::Success(output, state) => Some((output, state)).filter(|_| is_ok),
+            ExecutionOutcome::Failure | ExecutionOutcome::Late => None,
+            ExecutionOutcome::Either(success) if is_ok => success,
+            ExecutionOutcome::Either(_) => None,
         };
-        let is_due = execution.is_some_and(|it| matches!(it.came, Came::Success(..)));
+        let is_due = execution.is_some_and(|it| matches!(it.came, ExecutionOutcome::Success(..)));
         if is_ok != success.is_some() || is_due && !is_ok {
-            let is_late = execution.is_some_and(|it| it.came == Came::Late);
+            let is_late = execution.is_some_and(|it| it.came == ExecutionOutcome::Late);
             let clause = match () {
                 () if is_late => "LOG-RUN-TIME",
                 () if tools::is_patient(aid) => "LOG-RUN-CLOSED",
@@ -93,14 +93,14 @@ impl Walk<'_> {
             Some((output, after)) => {
                 self.ok(event, &output, &before, &after)?;
                 self.state = after;
-                (self.has_failed, self.last) = (false, Last::Ok);
+                (self.has_failed, self.last) = (false, LastEvent::Ok);
             }
             None => {
                 let text = |name: &str| event.payload.get(name).and_then(Json::as_str).unwrap_or_default();
                 let is_status = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"].contains(&text("status"));
                 self.member(event, "status", "TOOL_ERROR, INVALID_PICK or BREAKER_TRIP", is_status)?;
                 self.member(event, "error", "a string that is not empty", !text("error").is_empty())?;
-                (self.has_failed, self.last) = (true, Last::Error);
+                (self.has_failed, self.last) = (true, LastEvent::Error);
             }
         }
         self.whole += 1;

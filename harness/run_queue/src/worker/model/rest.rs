@@ -2,12 +2,12 @@
 
 use peerproof_engine::data::finding::Nature;
 use peerproof_engine::data::plan::ActorStep;
-use peerproof_engine::data::transcript::Found;
+use peerproof_engine::data::transcript::FoundEntry;
 
-use super::super::course::{Look, Put, Start, base};
+use super::super::timeline::{FolderSnapshot, PutFile, Start, base};
 use super::super::{LATER, NO_INBOX, REST, SECOND};
 use super::{Model, contains, is_end, starts_with, stem, text};
-use crate::job::{What, succeeds};
+use crate::job::{JobVerdict, succeeds};
 
 /// Length up to which file names are judged, bytes.
 const NAME_BYTES_JUDGED: usize = 100;
@@ -15,7 +15,7 @@ const NAME_BYTES_JUDGED: usize = 100;
 /// A job that lies in one file at rest.
 struct AtRest<'a> {
     folder: &'static str,
-    found: &'a Found,
+    found: &'a FoundEntry,
     /// Starts of its program.
     starts: Vec<&'a Start>,
     /// True if a worker was killed before.
@@ -29,7 +29,7 @@ struct AtRest<'a> {
 }
 
 impl AtRest<'_> {
-    fn got(&self, put: &Put) -> String {
+    fn got(&self, put: &PutFile) -> String {
         format!("{} is in {}", put.label(), text(&self.found.path.0))
     }
 }
@@ -41,9 +41,9 @@ fn is_loud(play: &[ActorStep]) -> bool {
 
 impl Model<'_> {
     /// Judges the files at rest, when no program runs.
-    pub(super) fn rest(&mut self, look: &Look<'_>) {
+    pub(super) fn rest(&mut self, look: &FolderSnapshot<'_>) {
         let course = self.course;
-        let is_taken_away = |put: &&Put| {
+        let is_taken_away = |put: &&PutFile| {
             let rest = course.looks.iter().filter(|other| other.label == REST && other.until < look.until);
             let mut places = rest.flat_map(|rest| rest.copies(&put.bytes));
             places.any(|(_, one)| course.taken.contains(&[b"queue/", one.path.0.as_slice()].concat()))
@@ -64,7 +64,7 @@ impl Model<'_> {
     }
 
     /// Judges a file that is not a job: it must stay unchanged. For some names the contract leaves a choice.
-    fn other_at_rest(&mut self, look: &Look<'_>, put: &Put) {
+    fn other_at_rest(&mut self, look: &FolderSnapshot<'_>, put: &PutFile) {
         let Some(path) = put.path.strip_prefix(b"queue/") else { return };
         let copies = look.copies(&put.bytes);
         if let Some(name) = path.strip_prefix(b"inbox/") {
@@ -97,7 +97,7 @@ impl Model<'_> {
     }
 
     /// Records the choice about a file that may be run, left or failed.
-    fn treated(&mut self, key: &'static str, put: &Put, copies: &[(&'static str, &Found)]) {
+    fn treated(&mut self, key: &'static str, put: &PutFile, copies: &[(&'static str, &FoundEntry)]) {
         let value = match copies {
             [("done", _)] => "run",
             [("failed", _)] => "failed",
@@ -111,7 +111,7 @@ impl Model<'_> {
         self.shown.insert(key, value);
     }
 
-    fn job_at_rest(&mut self, look: &Look<'_>, put: &Put, name: &[u8]) {
+    fn job_at_rest(&mut self, look: &FolderSnapshot<'_>, put: &PutFile, name: &[u8]) {
         let course = self.course;
         let mut copies = look.copies(&put.bytes);
         if put.bytes.is_empty() {
@@ -154,7 +154,7 @@ impl Model<'_> {
         let got = || rest.got(put);
         match (&put.what, folder) {
             // A selector need not see the end of its driver, and may end a driver that floods.
-            (What::Job(play), "done" | "failed")
+            (JobVerdict::Job(play), "done" | "failed")
                 if !course.has_runner && (!succeeds(play) || is_loud(play)) =>
             {
                 self.completed += 1;
@@ -163,30 +163,30 @@ impl Model<'_> {
             (_, "processing") if was_ended => self.completed += 1,
             // No worker was left.
             (_, "inbox") if is_left => {}
-            (What::Malformed(_), "inbox") => {
+            (JobVerdict::Malformed(_), "inbox") => {
                 self.add("QUE-JOB-06", "left", "a file that does not parse is malformed at once", got());
             }
-            (What::Malformed(clause), "done" | "processing") => {
+            (JobVerdict::Malformed(clause), "done" | "processing") => {
                 self.add(clause, "not_failed", "a malformed job in failed/", got());
             }
-            (What::Malformed(_), _) => {
+            (JobVerdict::Malformed(_), _) => {
                 self.completed += 1;
                 if !rest.starts.is_empty() {
                     self.add("QUE-JOB-15", "started", "no start of a program for a malformed job", got());
                 }
             }
-            (What::Open(key), "done" | "failed") => {
+            (JobVerdict::Open(key), "done" | "failed") => {
                 self.completed += 1;
                 let value = if folder == "done" { "accept" } else { "refuse" };
                 self.shown.extend(key.map(|key| (key, value)));
             }
-            (What::Open(key), _) => {
+            (JobVerdict::Open(key), _) => {
                 let clause = if key.is_none() { "QUE-JOB-28" } else { "QUE-WORK-14" };
                 let finding = self.add(clause, "not_completed", "the job is run, or moved to failed/", got());
                 finding.nature = Nature::Hang;
             }
-            (What::Job(play), "done") => self.job_done(put, play, &rest),
-            (What::Job(play), "failed") if !succeeds(play) => {
+            (JobVerdict::Job(play), "done") => self.job_done(put, play, &rest),
+            (JobVerdict::Job(play), "failed") if !succeeds(play) => {
                 if course.has_runner {
                     self.completed += 1;
                     let many = rest.starts.len() as u64;
@@ -196,10 +196,10 @@ impl Model<'_> {
                     }
                 }
             }
-            (What::Job(play), "failed") => self.job_failed(put, name, play, &rest),
+            (JobVerdict::Job(play), "failed") => self.job_failed(put, name, play, &rest),
             // A job that never ends holds up the ones after it.
-            (What::Job(_), _) if self.findings.iter().any(|it| it.reason == "not_completed") => {}
-            (What::Job(play), _) => self.job_left(put, name, play, &rest),
+            (JobVerdict::Job(_), _) if self.findings.iter().any(|it| it.reason == "not_completed") => {}
+            (JobVerdict::Job(play), _) => self.job_left(put, name, play, &rest),
         }
         if folder == "failed" && is_plain && !was_killed {
             self.reason(look, put, name, found);
@@ -210,7 +210,7 @@ impl Model<'_> {
         }
     }
 
-    fn job_done(&mut self, put: &Put, play: &[ActorStep], rest: &AtRest<'_>) {
+    fn job_done(&mut self, put: &PutFile, play: &[ActorStep], rest: &AtRest<'_>) {
         if rest.starts.iter().any(|start| start.succeeded()) {
             self.completed += 1;
             self.succeeded += 1;
@@ -229,7 +229,7 @@ impl Model<'_> {
     }
 
     /// Judges a job that ends with success, but failed.
-    fn job_failed(&mut self, put: &Put, name: &[u8], play: &[ActorStep], rest: &AtRest<'_>) {
+    fn job_failed(&mut self, put: &PutFile, name: &[u8], play: &[ActorStep], rest: &AtRest<'_>) {
         let clause = match () {
             () if rest.was_ended => "QUE-TERM-03",
             () if rest.was_killed => "QUE-ONCE-04",
@@ -244,7 +244,7 @@ impl Model<'_> {
     }
 
     /// Judges a job that did not come to its end.
-    fn job_left(&mut self, put: &Put, name: &[u8], play: &[ActorStep], rest: &AtRest<'_>) {
+    fn job_left(&mut self, put: &PutFile, name: &[u8], play: &[ActorStep], rest: &AtRest<'_>) {
         let clause = match () {
             // Workers of the command `once` left the job and ended.
             () if self.all_end() && (rest.was_killed || rest.came_late) => "QUE-WORK-25",
@@ -268,8 +268,8 @@ impl Model<'_> {
     /// Judges a job whose bytes are in no file any more.
     fn gone(
         &mut self,
-        look: &Look<'_>,
-        put: &Put,
+        look: &FolderSnapshot<'_>,
+        put: &PutFile,
         name: &[u8],
         was_killed: bool,
         was_ended: bool,
@@ -287,7 +287,7 @@ impl Model<'_> {
         });
         if let Some((folder, one)) = changed {
             let clause = match put.what {
-                What::Malformed(_) => "QUE-JOB-16",
+                JobVerdict::Malformed(_) => "QUE-JOB-16",
                 _ if folder == "failed" => "QUE-WORK-04",
                 _ => "QUE-WORK-09",
             };
@@ -314,9 +314,9 @@ impl Model<'_> {
     }
 
     /// Judges the reason file of a failed job.
-    fn reason(&mut self, look: &Look<'_>, put: &Put, name: &[u8], found: &Found) {
+    fn reason(&mut self, look: &FolderSnapshot<'_>, put: &PutFile, name: &[u8], found: &FoundEntry) {
         let own = stem(base(&found.path.0));
-        let is_reason = |(folder, one): &(&str, &Found)| {
+        let is_reason = |(folder, one): &(&str, &FoundEntry)| {
             let bytes = one.bytes.as_ref().map(|bytes| bytes.0.as_slice()).unwrap_or_default();
             let file = base(&one.path.0);
             *folder == "failed"
@@ -332,14 +332,14 @@ impl Model<'_> {
     }
 
     /// Judges reason files of an earlier look at rest: they must still exist.
-    fn earlier_reasons(&mut self, look: &Look<'_>) {
+    fn earlier_reasons(&mut self, look: &FolderSnapshot<'_>) {
         let mut earlier =
             self.course.looks.iter().filter(|other| other.label == REST && other.until < look.until);
         let Some(earlier) = earlier.next_back() else { return };
         for (_, one) in earlier.files().filter(|(folder, _)| *folder == "failed") {
             let Some(bytes) = &one.bytes else { continue };
             let is_about =
-                |put: &Put| put.job_name().is_some_and(|name| contains(base(&one.path.0), stem(name)));
+                |put: &PutFile| put.job_name().is_some_and(|name| contains(base(&one.path.0), stem(name)));
             let puts = &self.course.puts;
             if puts.iter().any(|put| put.bytes == bytes.0) || !puts.iter().any(is_about) {
                 continue;

@@ -62,12 +62,12 @@ pub(super) fn unsafe_if(
 
 /// A file system whose paths are canonicalised by `spell`.
 #[derive(Debug)]
-pub(super) struct Seen<'f> {
+pub(super) struct CanonicalFiles<'f> {
     pub(super) files: &'f dyn Files,
     pub(super) spell: fn(String) -> String,
 }
 
-impl Files for Seen<'_> {
+impl Files for CanonicalFiles<'_> {
     fn kind(&self, path: &str) -> FileKind {
         self.files.kind(path)
     }

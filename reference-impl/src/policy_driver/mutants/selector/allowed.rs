@@ -3,8 +3,8 @@
 use super::super::super::guard::{Denied, Guard};
 use super::super::tree::put;
 use super::admit::{
-    Named, Seen, absolute, anywhere, base_name, is_own_script, lexical, plain, program, refused, script,
-    unsafe_if, with_names, without_options,
+    CanonicalFiles, Named, absolute, anywhere, base_name, is_own_script, lexical, plain, program, refused,
+    script, unsafe_if, with_names, without_options,
 };
 use super::selections::{changed, raw_has, retold};
 use super::{Mutant, Rewiring, wire};
@@ -287,14 +287,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-ALLOW-10"],
         "Links are not resolved before a script is held against the root.",
         Rewiring::Admission(|guard, words, files| {
-            guard.admit(words, &Seen { files, spell: |path| lexical(&path) })
+            guard.admit(words, &CanonicalFiles { files, spell: |path| lexical(&path) })
         }),
     ),
     wire(
         "select-resolves-nothing",
         &["PD-ALLOW-10"],
         "Neither links nor `..` are resolved before a script is held against the root.",
-        Rewiring::Admission(|guard, words, files| guard.admit(words, &Seen { files, spell: |path| path })),
+        Rewiring::Admission(|guard, words, files| {
+            guard.admit(words, &CanonicalFiles { files, spell: |path| path })
+        }),
     ),
     wire(
         "select-root-by-prefix",

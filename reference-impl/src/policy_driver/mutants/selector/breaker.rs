@@ -18,16 +18,16 @@ use crate::refusal::Refusal;
 
 /// Message to the breaker from another part of the selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum BreakerMessage {
     Failed,
     Succeeded,
     /// Ignore the next success.
     Hush,
 }
 
-type Told = Arc<Mutex<Vec<Said>>>;
+type BreakerMailbox = Arc<Mutex<Vec<BreakerMessage>>>;
 
-fn tell(told: &Told, said: Option<Said>) {
+fn tell(told: &BreakerMailbox, said: Option<BreakerMessage>) {
     told.lock().unwrap_or_else(PoisonError::into_inner).extend(said);
 }
 
@@ -35,7 +35,7 @@ fn tell(told: &Told, said: Option<Said>) {
 #[derive(Debug)]
 struct Listening {
     inner: RefCell<Box<dyn Breaker>>,
-    told: Told,
+    told: BreakerMailbox,
 }
 
 impl Listening {
@@ -45,12 +45,12 @@ impl Listening {
         let mut inner = self.inner.borrow_mut();
         for said in &said {
             match said {
-                Said::Failed => inner.failed(&Failure::Status(1), now),
-                Said::Succeeded => inner.succeeded(),
-                Said::Hush => {}
+                BreakerMessage::Failed => inner.failed(&Failure::Status(1), now),
+                BreakerMessage::Succeeded => inner.succeeded(),
+                BreakerMessage::Hush => {}
             }
         }
-        said.contains(&Said::Hush)
+        said.contains(&BreakerMessage::Hush)
     }
 }
 
@@ -76,11 +76,11 @@ impl Breaker for Listening {
 #[derive(Debug)]
 struct Telling<T, F> {
     inner: T,
-    told: Told,
+    told: BreakerMailbox,
     says: F,
 }
 
-impl Requests for Telling<Box<dyn Requests>, fn(&Result<Request, Refusal>) -> Option<Said>> {
+impl Requests for Telling<Box<dyn Requests>, fn(&Result<Request, Refusal>) -> Option<BreakerMessage>> {
     fn read(&mut self, line: &[u8]) -> Result<Request, Refusal> {
         let request = self.inner.read(line);
         tell(&self.told, (self.says)(&request));
@@ -88,7 +88,7 @@ impl Requests for Telling<Box<dyn Requests>, fn(&Result<Request, Refusal>) -> Op
     }
 }
 
-impl Blocks for Telling<Box<dyn Blocks>, fn(&Block<'_>) -> Option<Said>> {
+impl Blocks for Telling<Box<dyn Blocks>, fn(&Block<'_>) -> Option<BreakerMessage>> {
     fn read<'t>(&mut self, stdout: &'t [u8]) -> Result<Block<'t>, BlockError> {
         let block = self.inner.read(stdout)?;
         tell(&self.told, (self.says)(&block));
@@ -119,20 +119,20 @@ impl Blocks for Nobody {
 }
 
 /// Makes the breaker take messages. Returns the channel.
-fn listen(parts: &mut Parts) -> Told {
-    let told = Told::default();
+fn listen(parts: &mut Parts) -> BreakerMailbox {
+    let told = BreakerMailbox::default();
     let inner = std::mem::replace(&mut parts.breaker, Box::new(CountingBreaker::new(1, 0)));
     parts.breaker = Box::new(Listening { inner: RefCell::new(inner), told: Arc::clone(&told) });
     told
 }
 
-fn requests_tell(parts: &mut Parts, says: fn(&Result<Request, Refusal>) -> Option<Said>) {
+fn requests_tell(parts: &mut Parts, says: fn(&Result<Request, Refusal>) -> Option<BreakerMessage>) {
     let told = listen(parts);
     let inner = std::mem::replace(&mut parts.requests, Box::new(Nobody));
     parts.requests = Box::new(Telling { inner, told, says });
 }
 
-fn blocks_tell(parts: &mut Parts, says: fn(&Block<'_>) -> Option<Said>) {
+fn blocks_tell(parts: &mut Parts, says: fn(&Block<'_>) -> Option<BreakerMessage>) {
     let told = listen(parts);
     let inner = std::mem::replace(&mut parts.blocks, Box::new(Nobody));
     parts.blocks = Box::new(Telling { inner, told, says });
@@ -444,7 +444,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-FAIL-07", "PD-BRK-01"],
         "A valid block does not set the count to 0.",
         |_, parts| {
-            blocks_tell(parts, |_| Some(Said::Hush));
+            blocks_tell(parts, |_| Some(BreakerMessage::Hush));
         },
     ),
     parts(
@@ -452,7 +452,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-FAIL-07"],
         "ASK_SUP and NOOP do not set the count to 0.",
         |_, parts| {
-            blocks_tell(parts, |block| (!matches!(block, Block::Pick { .. })).then_some(Said::Hush));
+            blocks_tell(parts, |block| {
+                (!matches!(block, Block::Pick { .. })).then_some(BreakerMessage::Hush)
+            });
         },
     ),
     parts(
@@ -460,7 +462,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-FAIL-07"],
         "NOOP does not set the count to 0.",
         |_, parts| {
-            blocks_tell(parts, |block| (*block == Block::Noop).then_some(Said::Hush));
+            blocks_tell(parts, |block| (*block == Block::Noop).then_some(BreakerMessage::Hush));
         },
     ),
     parts(
@@ -472,7 +474,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 request
                     .as_ref()
                     .is_ok_and(|request| request.mode == Mode::FallbackOnly)
-                    .then_some(Said::Failed)
+                    .then_some(BreakerMessage::Failed)
             });
         },
     ),
@@ -485,12 +487,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 request
                     .as_ref()
                     .is_ok_and(|request| request.mode == Mode::FallbackOnly)
-                    .then_some(Said::Succeeded)
+                    .then_some(BreakerMessage::Succeeded)
             });
         },
     ),
     parts("select-counts-malformed", &["PD-FAIL-08"], "A malformed line counts as a failure.", |_, parts| {
-        requests_tell(parts, |request| request.is_err().then_some(Said::Failed));
+        requests_tell(parts, |request| request.is_err().then_some(BreakerMessage::Failed));
     }),
     parts(
         "select-counts-wrong-types",
@@ -498,7 +500,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "A line of JSON that is no request counts as a failure.",
         |_, parts| {
             requests_tell(parts, |request| {
-                request.as_ref().is_err_and(|why| !why.to_string().contains("JSON")).then_some(Said::Failed)
+                request
+                    .as_ref()
+                    .is_err_and(|why| !why.to_string().contains("JSON"))
+                    .then_some(BreakerMessage::Failed)
             });
         },
     ),
@@ -507,7 +512,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-FAIL-08"],
         "A malformed line sets the count to 0.",
         |_, parts| {
-            requests_tell(parts, |request| request.is_err().then_some(Said::Succeeded));
+            requests_tell(parts, |request| request.is_err().then_some(BreakerMessage::Succeeded));
         },
     ),
     parts(

@@ -15,7 +15,7 @@ use crate::run_log::event::{Event, Reading, ToolOk};
 use crate::run_log::line::Line;
 use crate::run_log::state::{State, request};
 use crate::run_log::tool::Outcome;
-use crate::run_log::{Choices, Config, LogFault, Rerun, Right, Rules};
+use crate::run_log::{Choices, Config, CorrectDecisions, LogFault, Rerun, Rules};
 use crate::toolhost::Artifact;
 
 /// Shell script that runs a program twice with the same input.
@@ -44,7 +44,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             true
         }
         fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
-            if rerun.output_json.is_none() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
+            if rerun.output_json.is_none() { Ok(()) } else { CorrectDecisions.reran(rerun, outcome, reading) }
         }
     }),
     asks("replay-runs-twice", &["LOG-RERUN-ONCE"], "A tool is run twice.", |action| match action {
@@ -58,7 +58,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     asks("replay-leaves-input-open", &["LOG-RERUN-CLOSED"], "A toolhost's input stays open.", left_open),
     decides!("replay-gives-keys", "LOG-RERUN-KEYS", "A re-run has an idempotency key.", {
         fn request(&self, rerun: &Rerun) -> Vec<u8> {
-            let request = Right.request(rerun);
+            let request = CorrectDecisions.request(rerun);
             let rest = request.strip_prefix(b"{").unwrap_or(&request);
             [br#"{"idempotency_key":"replay","#.as_slice(), rest].concat()
         }
@@ -105,7 +105,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             |text: &Text| Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap_or(Value::Null);
         own.kind == logged.kind
             && own.provenance == logged.provenance
-            && Right.same(&value(&own.content_json), &value(&logged.content_json))
+            && CorrectDecisions.same(&value(&own.content_json), &value(&logged.content_json))
     }),
     parts(
         "replay-tells-no-removals",
@@ -117,7 +117,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     decides!("replay-forgives-failures", "LOG-RERUN-FAILS", "A tool may fail at its re-run.", {
         fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
-            if outcome.is_err() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
+            if outcome.is_err() { Ok(()) } else { CorrectDecisions.reran(rerun, outcome, reading) }
         }
     }),
     config("replay-waits-for-ever", &["LOG-RERUN-TIME"], "A tool may take as long as it likes.", |config| {
@@ -146,38 +146,42 @@ pub(super) const MUTANTS: &[Mutant] = &[
         compared: without_nulls),
     decides!("replay-exits-zero", "LOG-VERDICT-EXIT", "A log that fails ends with status 0.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            (Right.verdict(failure, config).0, 0)
+            (CorrectDecisions.verdict(failure, config).0, 0)
         }
     }),
     decides!("replay-gives-no-reason", "LOG-VERDICT-REASON", "A failure has no reason.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            failure.map_or_else(|| Right.verdict(None, config), |_| ("REPLAY_STRICT FAIL\n".to_owned(), 1))
+            failure.map_or_else(
+                || CorrectDecisions.verdict(None, config),
+                |_| ("REPLAY_STRICT FAIL\n".to_owned(), 1),
+            )
         }
     }),
     decides!("replay-says-it-twice", "LOG-VERDICT-ONCE", "The verdict is given twice.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            let (line, status) = Right.verdict(failure, config);
+            let (line, status) = CorrectDecisions.verdict(failure, config);
             (line.repeat(2), status)
         }
     }),
     decides!("replay-blames-the-first-line", "LOG-VERDICT-LINE", "Every failure is one of line 1.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            Right.verdict(failure.map(|(_, why)| (1, why)), config)
+            CorrectDecisions.verdict(failure.map(|(_, why)| (1, why)), config)
         }
     }),
     decides!("replay-counts-lines-from-zero", "LOG-VERDICT-LINE", "Lines are numbered from 0.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            Right.verdict(failure.map(|(line, _)| (line.saturating_sub(1), "not as it should be")), config)
+            CorrectDecisions
+                .verdict(failure.map(|(line, _)| (line.saturating_sub(1), "not as it should be")), config)
         }
     }),
     decides!("replay-accepts-all", "LOG-VERDICT-FAIL", "Every log is accepted.", {
         fn verdict(&self, _: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            Right.verdict(None, config)
+            CorrectDecisions.verdict(None, config)
         }
     }),
     decides!("replay-refuses-all", "LOG-VERDICT-OK", "Every log is refused.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            Right.verdict(failure.or(Some((1, "no"))), config)
+            CorrectDecisions.verdict(failure.or(Some((1, "no"))), config)
         }
     }),
     shell("replay-ignores-sigterm", &["LOG-RERUN-SIGTERM"], "SIGTERM ends nothing.", ShellFault::IgnoresTerm),
@@ -200,7 +204,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "inputs_patched may have members that the patch of the selection lacks.",
         {
             fn same_patch(&self, selected: &Value, patch: &Value) -> bool {
-                Right.same(selected, &narrowed(patch, selected))
+                CorrectDecisions.same(selected, &narrowed(patch, selected))
             }
         }
     ),
@@ -210,7 +214,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "The inputs that are shown may have members that the merged ones lack.",
         {
             fn same_inputs(&self, merged: &Value, shown: &Value) -> bool {
-                Right.same(merged, &narrowed(shown, merged))
+                CorrectDecisions.same(merged, &narrowed(shown, merged))
             }
         }
     ),
@@ -221,7 +225,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         {
             fn same_output(&self, own: &Text, logged: &Text, reading: Reading) -> bool {
                 let is_none = ["null", "false", "0", "\"\""].iter().any(|none| *logged == **none);
-                !is_none && Right.same_output(own, logged, reading)
+                !is_none && CorrectDecisions.same_output(own, logged, reading)
             }
         }
     ),

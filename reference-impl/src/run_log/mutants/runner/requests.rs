@@ -12,7 +12,7 @@ use crate::run_log::event::{Event, FAILED};
 use crate::run_log::line::text_of;
 use crate::run_log::state::State;
 use crate::run_log::tool::{Failed, Outcome};
-use crate::run_log::{Config, Mode, Ordinary, Run, RunRequest, ToolEntry, Ways};
+use crate::run_log::{Config, Mode, Ordinary, Run, RunRequest, RunnerDecisions, ToolEntry};
 
 /// Characters of a request_id that are kept by whoever cuts it.
 const REQUEST_ID_CHARS: usize = 64;

@@ -3,42 +3,44 @@
 use std::sync::Arc;
 
 use crate::contract::face::{
-    Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Stimulus, Subject, What,
+    Aim, Allowed, Expectation, Expected, Face, Frame, Framing, Misfit, Reading, SessionClauses, Stimulus,
+    StimulusKind, Subject,
 };
 use crate::contract::judge::judge;
 use crate::data::clause::Side;
 use crate::data::facts::Facts;
 use crate::data::finding::{Finding, Repair};
 use crate::data::plan::{Act, Plan, Session, Step};
-use crate::data::transcript::{Awaited, Bytes, Event, Exit, Kind, Transcript};
+use crate::data::transcript::{Awaited, Bytes, Event, EventKind, Exit, Transcript};
 
-const MANNERS: Manners = Manners { protocol_only: "ASK-01", lives_on: "ASK-02", ..Manners::all("ASK-03") };
+const SESSION_CLAUSES: SessionClauses =
+    SessionClauses { protocol_only: "ASK-01", lives_on: "ASK-02", ..SessionClauses::all("ASK-03") };
 
 struct Asker;
 
 impl Face for Asker {
     type Message = String;
-    type Way = String;
-    type Extra = ();
+    type Answer = String;
+    type Notes = ();
     type State = ();
 
     fn framing(&self, _command: &str) -> Option<Framing> {
         Some(Framing::Asks)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, _transcript: &Transcript) {}
 
-    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Due<String>> {
-        let What::Begun = stimulus.what else { return None };
+    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Expectation<String>> {
+        let StimulusKind::Begun = stimulus.what else { return None };
         let word = |word: &str| {
-            let thing = Subject::Thing(word.to_owned());
+            let thing = Subject::Entity(word.to_owned());
             Expected::new("ASK-04", thing, vec![Allowed::answer("said".to_owned())])
         };
-        Some(Due { parts: vec![word("a"), word("b")], together: false, whole: None })
+        Some(Expectation { parts: vec![word("a"), word("b")], together: false, whole: None })
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<String> {
@@ -52,7 +54,7 @@ impl Face for Asker {
     }
 
     fn observe(&self, event: &Event) -> Vec<(String, String)> {
-        let Kind::FileHeld { bytes, .. } = &event.kind else { return Vec::new() };
+        let EventKind::FileHeld { bytes, .. } = &event.kind else { return Vec::new() };
         let text = String::from_utf8_lossy(&bytes.0).into_owned();
         let pair = |line: &str| line.split_once(' ').map(|(word, how)| (word.to_owned(), how.to_owned()));
         text.lines().filter_map(pair).collect()
@@ -67,8 +69,8 @@ impl Face for Asker {
         }
     }
 
-    fn is_canary(&self, _: &crate::contract::face::Asked<Self>, part: &Expected<String>) -> bool {
-        part.subject == Subject::Thing("b".to_owned())
+    fn is_canary(&self, _: &crate::contract::face::PlacedExpectation<Self>, part: &Expected<String>) -> bool {
+        part.subject == Subject::Entity("b".to_owned())
     }
 
     fn phrase(&self, _: &Expected<String>, way: &String) -> String {
@@ -86,11 +88,11 @@ fn transcript(out: &str, file: &str, exit: Option<Exit>) -> Transcript {
     let play = Act::Play { script: serde_json::Value::Null, life_ms: 1 };
     let step = Step { expect: serde_json::to_value(aim).unwrap(), ..Step::new(play) };
     let end = match exit {
-        Some(exit) => Kind::Exited { exit },
-        None => Kind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 9 },
+        Some(exit) => EventKind::Exited { exit },
+        None => EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 9 },
     };
-    let held = Kind::FileHeld { file: "words".to_owned(), bytes: Bytes(file.as_bytes().to_vec()) };
-    let kinds = [Kind::Received { bytes: Bytes(out.as_bytes().to_vec()) }, end, held];
+    let held = EventKind::FileHeld { file: "words".to_owned(), bytes: Bytes(file.as_bytes().to_vec()) };
+    let kinds = [EventKind::Received { bytes: Bytes(out.as_bytes().to_vec()) }, end, held];
     Transcript {
         boundary: "toy".to_owned(),
         check: "by-hand".to_owned(),
@@ -131,7 +133,7 @@ fn an_end_is_told_once() {
     assert_eq!(of(WHOLE, Some(Exit::Code(3))), ["ASK-03 exit_status Violation Some(0)"]);
     assert_eq!(of("a said\n", Some(Exit::Signal(9))), ["ASK-09 crashed Crash Some(0)"]);
     let mut flood = transcript("a\n", "", None);
-    let kind = Kind::StdoutOverflow { bytes_max: 1, lines_max: None };
+    let kind = EventKind::StdoutOverflow { bytes_max: 1, lines_max: None };
     flood.events.insert(1, Event { at_us: 0, session: 0, kind });
     assert_eq!(said(&flood), ["ASK-09 output_flood Violation Some(0)"]);
 }
@@ -142,6 +144,6 @@ fn output_that_asks_nothing_is_told_and_half_a_line_where_nobody_went_away() {
     assert_eq!(of("a\nc\n"), ["ASK-01 other_output Violation Some(0)"]);
     assert_eq!(of("a\nb"), ["ASK-01 unfinished_line Violation Some(0)"]);
     let mut left = transcript("a\nb", WHOLE, Some(Exit::Code(0)));
-    left.events.insert(1, Event { at_us: 0, session: 0, kind: Kind::StdinClosed });
+    left.events.insert(1, Event { at_us: 0, session: 0, kind: EventKind::StdinClosed });
     assert_eq!(said(&left), [""; 0]);
 }

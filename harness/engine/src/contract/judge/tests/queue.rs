@@ -2,22 +2,22 @@
 
 use super::{python, said};
 use crate::contract::face::{
-    Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Outcome, Reading, Stimulus,
-    Subject, What,
+    Allowed, Expectation, Expected, Face, Frame, Framing, Misfit, Outcome, PlacedExpectation, Reading,
+    SessionClauses, Stimulus, StimulusKind, Subject,
 };
 use crate::data::finding::Repair;
 use crate::data::payload::Payload;
-use crate::data::plan::{Act, ActorStep, Effect, Fixture, Placing, Plan, Step};
-use crate::data::transcript::{Event, FolderChange, Kind, Transcript};
+use crate::data::plan::{Act, ActorStep, AwaitedEffect, Fixture, Placing, Plan, Step};
+use crate::data::transcript::{Event, EventKind, FolderChange, Transcript};
 use crate::drive::lab::tests::stage::carry_out;
 
-const MANNERS: Manners = Manners::all("QUEUE-01");
+const SESSION_CLAUSES: SessionClauses = SessionClauses::all("QUEUE-01");
 
 struct Worker;
 
 /// Event of a job.
 #[derive(Debug, Clone, PartialEq)]
-enum Seen {
+enum JobEvent {
     /// The job was moved to a folder of the queue.
     MovedTo(String),
     /// The job was created again in a folder.
@@ -36,31 +36,31 @@ struct Life {
 type Kills = usize;
 
 impl Face for Worker {
-    type Message = Seen;
-    type Way = Life;
-    type Extra = ();
+    type Message = JobEvent;
+    type Answer = Life;
+    type Notes = ();
     type State = Kills;
 
     fn framing(&self, _command: &str) -> Option<Framing> {
         Some(Framing::Silent)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, _transcript: &Transcript) -> Kills {
         0
     }
 
-    fn expect(&self, kills: &mut Kills, stimulus: &Stimulus<'_>) -> Option<Due<Life>> {
+    fn expect(&self, kills: &mut Kills, stimulus: &Stimulus<'_>) -> Option<Expectation<Life>> {
         match stimulus.what {
-            What::Happened(Kind::FilePut { path, error: None, .. }) => {
-                let job = Subject::Thing(job_of(&path.0)?);
+            StimulusKind::Happened(EventKind::FilePut { path, error: None, .. }) => {
+                let job = Subject::Entity(job_of(&path.0)?);
                 let life = Allowed::answer(Life { starts_max: 1 });
-                Some(Due::one(Expected::new("QUEUE-02", job, vec![life])))
+                Some(Expectation::one(Expected::new("QUEUE-02", job, vec![life])))
             }
-            What::Happened(Kind::Signalled { signal }) => {
+            StimulusKind::Happened(EventKind::Signalled { signal }) => {
                 *kills += usize::from(signal == "KILL");
                 None
             }
@@ -68,7 +68,7 @@ impl Face for Worker {
         }
     }
 
-    fn complete(&self, kills: &mut Kills, _plan: &Plan, asked: &mut [Asked<Self>]) {
+    fn complete(&self, kills: &mut Kills, _plan: &Plan, asked: &mut [PlacedExpectation<Self>]) {
         let parts = asked.iter_mut().flat_map(|asked| &mut asked.due.parts);
         for allowed in parts.flat_map(|part| &mut part.allowed) {
             if let Outcome::Answer(life) = &mut allowed.outcome {
@@ -77,38 +77,40 @@ impl Face for Worker {
         }
     }
 
-    fn read(&self, _frame: &Frame<'_>) -> Reading<Seen> {
+    fn read(&self, _frame: &Frame<'_>) -> Reading<JobEvent> {
         Reading::Blank
     }
 
-    fn observe(&self, event: &Event) -> Vec<(String, Seen)> {
+    fn observe(&self, event: &Event) -> Vec<(String, JobEvent)> {
         let seen = || match &event.kind {
-            Kind::FolderChanged { path, change, .. } => {
+            EventKind::FolderChanged { path, change, .. } => {
                 let folder = String::from_utf8_lossy(&path.0).split('/').next()?.to_owned();
                 let seen = match change {
-                    FolderChange::MovedIn => Seen::MovedTo(folder),
-                    FolderChange::Appeared => Seen::CopiedTo(folder),
+                    FolderChange::MovedIn => JobEvent::MovedTo(folder),
+                    FolderChange::Appeared => JobEvent::CopiedTo(folder),
                     FolderChange::Written | FolderChange::Vanished | FolderChange::MovedOut => return None,
                 };
                 Some((job_of(&path.0)?, seen))
             }
-            Kind::ActorStarted { argv, .. } => Some((job_of(argv.last()?.as_bytes())?, Seen::Started)),
+            EventKind::ActorStarted { argv, .. } => {
+                Some((job_of(argv.last()?.as_bytes())?, JobEvent::Started))
+            }
             _ => None,
         };
         seen().into_iter().collect()
     }
 
-    fn fit(&self, _: &Expected<Life>, life: &Life, came: &[&Seen]) -> Result<(), Misfit> {
-        let count = |is: &dyn Fn(&Seen) -> bool| came.iter().filter(|seen| is(seen)).count();
+    fn fit(&self, _: &Expected<Life>, life: &Life, came: &[&JobEvent]) -> Result<(), Misfit> {
+        let count = |is: &dyn Fn(&JobEvent) -> bool| came.iter().filter(|seen| is(seen)).count();
         let is_last = |folder: &String| matches!(folder.as_str(), "done" | "failed");
-        let completed = count(&|seen| matches!(seen, Seen::MovedTo(folder) if is_last(folder)));
-        let starts = count(&|seen| *seen == Seen::Started);
+        let completed = count(&|seen| matches!(seen, JobEvent::MovedTo(folder) if is_last(folder)));
+        let starts = count(&|seen| *seen == JobEvent::Started);
         let wrong = |reason, repair| Err(Misfit { rank: 0, clause: None, reason, repair });
-        let is_end = |seen: &&&Seen| matches!(seen, Seen::MovedTo(folder) if is_last(folder));
+        let is_end = |seen: &&&JobEvent| matches!(seen, JobEvent::MovedTo(folder) if is_last(folder));
         let ended = came.iter().position(|seen| is_end(&seen)).unwrap_or(came.len());
         match (completed, starts) {
-            _ if came[ended..].contains(&&Seen::Started) => wrong("started_again", Repair::Undo),
-            _ if came.iter().any(|seen| matches!(seen, Seen::CopiedTo(folder) if folder != "inbox")) => {
+            _ if came[ended..].contains(&&JobEvent::Started) => wrong("started_again", Repair::Undo),
+            _ if came.iter().any(|seen| matches!(seen, JobEvent::CopiedTo(folder) if folder != "inbox")) => {
                 wrong("copied", Repair::Undo)
             }
             (0, _) => wrong("lost", Repair::Do),
@@ -123,7 +125,7 @@ impl Face for Worker {
         format!("one end, and at most {} starts", life.starts_max)
     }
 
-    fn text(&self, seen: &Seen) -> String {
+    fn text(&self, seen: &JobEvent) -> String {
         format!("{seen:?}")
     }
 }
@@ -173,8 +175,8 @@ fn of_worker(finish: &str, recovers: &str, reruns: &str) -> Vec<String> {
         let path = Payload::text(format!("queue/inbox/{name}.json"));
         Step::new(Act::Put { path, content: Payload::text("{}"), by: Placing::Rename })
     };
-    let starts = |start| Effect::Starts { actor: "job".to_owned(), start };
-    let until_empty = |path: &str| Effect::Empty { folder: "queue".to_owned(), path: path.to_owned() };
+    let starts = |start| AwaitedEffect::Starts { actor: "job".to_owned(), start };
+    let until_empty = |path: &str| AwaitedEffect::Empty { folder: "queue".to_owned(), path: path.to_owned() };
     let wait = |what| Step::new(Act::Await { what, within_ms: 1_500 });
     let kill = |what| Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms: 5_000 };
     let mut steps = vec![put("a"), put("b"), put("c"), Step::new(kill(starts(1)))];

@@ -3,23 +3,23 @@
 
 use super::{python, said};
 use crate::contract::face::{
-    Allowed, Asked, Due, Effect, Expected, Face, Frame, Framing, Manners, Misfit, Need, Reading, Sign,
-    Stimulus, Subject, What,
+    Allowed, Effect, Expectation, Expected, Face, Frame, Framing, Misfit, Need, PlacedExpectation, Reading,
+    SessionClauses, Sign, Stimulus, StimulusKind, Subject,
 };
 use crate::data::finding::{Finding, Repair};
 use crate::data::json::{self, DecodeLimits, Json};
 use crate::data::payload::Payload;
 use crate::data::plan::{Act, ActorStep, Chunking, Fixture, Plan, Step};
-use crate::data::transcript::{Exit, Kind, Transcript};
+use crate::data::transcript::{EventKind, Exit, Transcript};
 use crate::drive::lab::tests::stage::carry_out;
 
-const MANNERS: Manners = Manners::all("CALL-01");
+const SESSION_CLAUSES: SessionClauses = SessionClauses::all("CALL-01");
 
 struct Dispatcher;
 
 /// Result of a dispatcher.
 #[derive(Debug, Clone, PartialEq)]
-enum Way {
+enum DispatcherAnswer {
     /// Output of the tool.
     Output(Json),
     /// Error of this type.
@@ -35,60 +35,62 @@ struct Tool {
 
 impl Tool {
     /// Allowed result, and its clause.
-    fn allows(&self) -> (&'static str, Way) {
+    fn allows(&self) -> (&'static str, DispatcherAnswer) {
         let reply = json::decode(self.wrote.trim_ascii(), &DecodeLimits::default()).ok();
         let reply = reply.map(|decoded| decoded.value);
         let ok = reply.as_ref().and_then(|reply| reply.get("ok")).and_then(Json::as_bool);
         match (self.exit, ok) {
             (Some(Exit::Code(0)), Some(true)) => {
                 let output = reply.and_then(|reply| reply.get("output").cloned()).unwrap_or_default();
-                ("CALL-02", Way::Output(output))
+                ("CALL-02", DispatcherAnswer::Output(output))
             }
-            (Some(Exit::Code(0)), Some(false)) => ("CALL-03", Way::Error("tool")),
-            (Some(Exit::Code(0)), None) => ("CALL-04", Way::Error("protocol")),
-            _ => ("CALL-05", Way::Error("crash")),
+            (Some(Exit::Code(0)), Some(false)) => ("CALL-03", DispatcherAnswer::Error("tool")),
+            (Some(Exit::Code(0)), None) => ("CALL-04", DispatcherAnswer::Error("protocol")),
+            _ => ("CALL-05", DispatcherAnswer::Error("crash")),
         }
     }
 }
 
 impl Face for Dispatcher {
     type Message = Json;
-    type Way = Way;
-    type Extra = ();
+    type Answer = DispatcherAnswer;
+    type Notes = ();
     type State = Tool;
 
     fn framing(&self, _command: &str) -> Option<Framing> {
         Some(Framing::Whole)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, _transcript: &Transcript) -> Tool {
         Tool::default()
     }
 
-    fn expect(&self, tool: &mut Tool, stimulus: &Stimulus<'_>) -> Option<Due<Way>> {
+    fn expect(&self, tool: &mut Tool, stimulus: &Stimulus<'_>) -> Option<Expectation<DispatcherAnswer>> {
         match stimulus.what {
-            What::Said(line) => {
+            StimulusKind::Said(line) => {
                 let (actor, holds) = ("tool".to_owned(), line.bytes.trim_ascii().to_vec());
                 let sign = Sign::Starts { actor, holds, times: 1..=1 };
                 let (clause, reason) = ("CALL-06", "not_started_once");
                 let once = Effect { clause, reason, need: Need::Must, sign, control: None };
                 // The allowed result is known only after the tool has ended.
-                return Some(Due::one(Expected::new("CALL-01", Subject::Turn, Vec::new()).effect(once)));
+                return Some(Expectation::one(
+                    Expected::new("CALL-01", Subject::Turn, Vec::new()).effect(once),
+                ));
             }
-            What::Happened(Kind::ActorWrote { bytes, .. }) => {
+            StimulusKind::Happened(EventKind::ActorWrote { bytes, .. }) => {
                 tool.wrote = bytes.expand(&Default::default()).unwrap_or_default();
             }
-            What::Happened(Kind::ActorEnded { exit, .. }) => tool.exit = Some(*exit),
-            What::Begun | What::Happened(_) => {}
+            StimulusKind::Happened(EventKind::ActorEnded { exit, .. }) => tool.exit = Some(*exit),
+            StimulusKind::Begun | StimulusKind::Happened(_) => {}
         }
         None
     }
 
-    fn complete(&self, tool: &mut Tool, _plan: &Plan, asked: &mut [Asked<Self>]) {
+    fn complete(&self, tool: &mut Tool, _plan: &Plan, asked: &mut [PlacedExpectation<Self>]) {
         for part in asked.iter_mut().flat_map(|asked| &mut asked.due.parts) {
             let (clause, way) = tool.allows();
             (part.clause, part.allowed) = (clause, vec![Allowed::answer(way)]);
@@ -104,7 +106,12 @@ impl Face for Dispatcher {
         }
     }
 
-    fn fit(&self, _: &Expected<Way>, way: &Way, came: &[&Json]) -> Result<(), Misfit> {
+    fn fit(
+        &self,
+        _: &Expected<DispatcherAnswer>,
+        way: &DispatcherAnswer,
+        came: &[&Json],
+    ) -> Result<(), Misfit> {
         let Some(printed) = came.first() else { return Ok(()) };
         let error = printed.get("error").and_then(Json::as_str);
         let wrong = |reason, at: &str, to: String| {
@@ -116,16 +123,16 @@ impl Face for Dispatcher {
             })
         };
         match (way, error) {
-            (Way::Output(output), None) if output == *printed => Ok(()),
-            (Way::Output(output), None) => wrong("wrong_output", "", output.to_text()),
-            (Way::Output(output), Some(_)) => wrong("reported_error", "", output.to_text()),
-            (Way::Error(_), None) => wrong("reported_success", "/error", "an error".to_owned()),
-            (Way::Error(kind), Some(error)) if error == *kind => Ok(()),
-            (Way::Error(kind), Some(_)) => wrong("wrong_type", "/error", format!("{kind:?}")),
+            (DispatcherAnswer::Output(output), None) if output == *printed => Ok(()),
+            (DispatcherAnswer::Output(output), None) => wrong("wrong_output", "", output.to_text()),
+            (DispatcherAnswer::Output(output), Some(_)) => wrong("reported_error", "", output.to_text()),
+            (DispatcherAnswer::Error(_), None) => wrong("reported_success", "/error", "an error".to_owned()),
+            (DispatcherAnswer::Error(kind), Some(error)) if error == *kind => Ok(()),
+            (DispatcherAnswer::Error(kind), Some(_)) => wrong("wrong_type", "/error", format!("{kind:?}")),
         }
     }
 
-    fn phrase(&self, _: &Expected<Way>, way: &Way) -> String {
+    fn phrase(&self, _: &Expected<DispatcherAnswer>, way: &DispatcherAnswer) -> String {
         format!("{way:?}")
     }
 

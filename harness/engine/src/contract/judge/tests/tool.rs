@@ -2,8 +2,8 @@
 
 use super::{python, said};
 use crate::contract::face::{
-    Aim, Allowed, Due, Effect, Expected, Face, Frame, Framing, Manners, Misfit, Need, Reading, Sign,
-    Stimulus, Subject, What,
+    Aim, Allowed, Effect, Expectation, Expected, Face, Frame, Framing, Misfit, Need, Reading, SessionClauses,
+    Sign, Stimulus, StimulusKind, Subject,
 };
 use crate::data::finding::{Finding, Repair};
 use crate::data::json::{self, DecodeLimits, Json};
@@ -12,13 +12,13 @@ use crate::data::plan::{Act, Chunking, Step};
 use crate::data::transcript::{Exit, Transcript};
 use crate::drive::lab::tests::stage::carry_out;
 
-const MANNERS: Manners = Manners::all("TOOL-01");
+const SESSION_CLAUSES: SessionClauses = SessionClauses::all("TOOL-01");
 
 struct Runner;
 
 /// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Way {
+enum CallAnswer {
     Done,
     Blocked,
     Refused,
@@ -26,40 +26,40 @@ enum Way {
 
 impl Face for Runner {
     type Message = (Json, Exit);
-    type Way = Way;
-    type Extra = ();
+    type Answer = CallAnswer;
+    type Notes = ();
     type State = ();
 
     fn framing(&self, _command: &str) -> Option<Framing> {
         Some(Framing::Whole)
     }
 
-    fn manners(&self) -> &Manners {
-        &MANNERS
+    fn session_clauses(&self) -> &SessionClauses {
+        &SESSION_CLAUSES
     }
 
     fn begin(&self, _transcript: &Transcript) {}
 
-    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Due<Way>> {
-        let What::Said(line) = stimulus.what else { return None };
+    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Expectation<CallAnswer>> {
+        let StimulusKind::Said(line) = stimulus.what else { return None };
         let part = |clause, way| Expected::new(clause, Subject::Turn, vec![Allowed::answer(way)]);
         let request = json::decode(&line.bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value);
         let path = request.as_ref().and_then(|request| request.get("path")).and_then(Json::as_str);
         let Some((request, path)) = request.as_ref().zip(path) else {
-            return Some(Due::one(part("TOOL-04", Way::Refused)));
+            return Some(Expectation::one(part("TOOL-04", CallAnswer::Refused)));
         };
         let written = |path: &str| Sign::Found { label: path.to_owned(), holds: None };
         let is_guarded = request.pointer("/guarantees/no_filesystem_write") == Some(&Json::Bool(true));
         let (clause, way, need) = match is_guarded {
-            true => ("TOOL-06", Way::Blocked, Need::MustNot),
-            false => ("TOOL-05", Way::Done, Need::Must),
+            true => ("TOOL-06", CallAnswer::Blocked, Need::MustNot),
+            false => ("TOOL-05", CallAnswer::Done, Need::Must),
         };
         let (reason, control) = match is_guarded {
             true => ("written", Some(written("open"))),
             false => ("not_written", None),
         };
         let effect = Effect { clause, reason, need, sign: written(path), control };
-        Some(Due::one(part(clause, way).effect(effect)))
+        Some(Expectation::one(part(clause, way).effect(effect)))
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<(Json, Exit)> {
@@ -72,7 +72,7 @@ impl Face for Runner {
         }
     }
 
-    fn fit(&self, _: &Expected<Way>, way: &Way, came: &[&(Json, Exit)]) -> Result<(), Misfit> {
+    fn fit(&self, _: &Expected<CallAnswer>, way: &CallAnswer, came: &[&(Json, Exit)]) -> Result<(), Misfit> {
         let Some((reply, exit)) = came.first() else { return Ok(()) };
         let ok = reply.get("ok").and_then(Json::as_bool);
         let code = reply.get("reason_code").and_then(Json::as_str);
@@ -91,16 +91,18 @@ impl Face for Runner {
                 reason: "exit_status",
                 repair: Repair::Exit(Exit::Code(0)),
             }),
-            Way::Done if ok != Some(true) => misfit("refused", "/ok", "true"),
-            Way::Blocked | Way::Refused if ok != Some(false) => misfit("accepted", "/ok", "false"),
-            Way::Blocked if code != Some("guarantee_blocked") => {
+            CallAnswer::Done if ok != Some(true) => misfit("refused", "/ok", "true"),
+            CallAnswer::Blocked | CallAnswer::Refused if ok != Some(false) => {
+                misfit("accepted", "/ok", "false")
+            }
+            CallAnswer::Blocked if code != Some("guarantee_blocked") => {
                 misfit("reason_code", "/reason_code", "\"guarantee_blocked\"")
             }
-            Way::Done | Way::Blocked | Way::Refused => Ok(()),
+            CallAnswer::Done | CallAnswer::Blocked | CallAnswer::Refused => Ok(()),
         }
     }
 
-    fn phrase(&self, _: &Expected<Way>, way: &Way) -> String {
+    fn phrase(&self, _: &Expected<CallAnswer>, way: &CallAnswer) -> String {
         format!("{way:?}")
     }
 

@@ -22,7 +22,7 @@ fn covered_text(text: &str) -> String {
     text
 }
 
-fn transcript(kinds: Vec<Kind>) -> Transcript {
+fn transcript(kinds: Vec<EventKind>) -> Transcript {
     let plan = Plan { sessions: vec![Session::default()], ..Plan::default() };
     Transcript {
         boundary: "toy".to_owned(),
@@ -35,20 +35,27 @@ fn transcript(kinds: Vec<Kind>) -> Transcript {
 }
 
 /// All kinds of events, with the secret wherever a peer's text may be.
-fn every_kind() -> Vec<Kind> {
+fn every_kind() -> Vec<EventKind> {
     let text = || format!("a {SECRET} b");
     let bytes = || Bytes(text().into_bytes());
     let argv = || vec!["x".to_owned(), text()];
     let label = || "l".to_owned();
     let seen = [
-        Seen::Payload { path: text(), bytes: bytes(), total_bytes: 1, mode: 0, folder_mode: 0, is_own: true },
-        Seen::NoPayload { path: text(), error: text() },
-        Seen::Environment { bytes: bytes() },
-        Seen::Limits { text: text() },
-        Seen::Stdin { state: StdinState::Open, bytes: bytes() },
-        Seen::Status { text: text() },
+        SightResult::Payload {
+            path: text(),
+            bytes: bytes(),
+            total_bytes: 1,
+            mode: 0,
+            folder_mode: 0,
+            is_own: true,
+        },
+        SightResult::NoPayload { path: text(), error: text() },
+        SightResult::Environment { bytes: bytes() },
+        SightResult::Limits { text: text() },
+        SightResult::Stdin { state: StdinState::Open, bytes: bytes() },
+        SightResult::Status { text: text() },
     ];
-    let found = Found {
+    let found = FoundEntry {
         path: bytes(),
         kind: FoundKind::File,
         inode: 1,
@@ -57,15 +64,18 @@ fn every_kind() -> Vec<Kind> {
         bytes: Some(bytes()),
     };
     let mut kinds = vec![
-        Kind::Started { argv: argv() },
-        Kind::StartFailed { error: text() },
-        Kind::Clock { unix_ms: 1 },
-        Kind::Sent { step: 0, payload: Payload::text(text()).var("v").then(Payload::from_bytes(&bytes().0)) },
-        Kind::Answered { bytes: bytes() },
-        Kind::StdinClosed,
-        Kind::StdinBroken { unwritten_bytes: 1 },
-        Kind::Received { bytes: bytes() },
-        Kind::HttpReply {
+        EventKind::Started { argv: argv() },
+        EventKind::StartFailed { error: text() },
+        EventKind::Clock { unix_ms: 1 },
+        EventKind::Sent {
+            step: 0,
+            payload: Payload::text(text()).var("v").then(Payload::from_bytes(&bytes().0)),
+        },
+        EventKind::Answered { bytes: bytes() },
+        EventKind::StdinClosed,
+        EventKind::StdinBroken { unwritten_bytes: 1 },
+        EventKind::Received { bytes: bytes() },
+        EventKind::HttpReply {
             step: 0,
             of_step: 0,
             connection: 0,
@@ -78,7 +88,7 @@ fn every_kind() -> Vec<Kind> {
             keeps_open: true,
             took_us: 0,
         },
-        Kind::HttpFailed {
+        EventKind::HttpFailed {
             step: 0,
             of_step: 0,
             connection: 0,
@@ -86,45 +96,45 @@ fn every_kind() -> Vec<Kind> {
             wholly_sent: true,
             will_retry: false,
         },
-        Kind::StdoutClosed,
-        Kind::StdoutOverflow { bytes_max: 1, lines_max: None },
-        Kind::Stderr { bytes: bytes(), total_bytes: 1 },
-        Kind::ClientStderr { bytes: bytes(), total_bytes: 1 },
-        Kind::Signalled { signal: label() },
-        Kind::Exited { exit: Exit::Code(0) },
-        Kind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 1 },
-        Kind::Killed,
-        Kind::Waited { ms: 1 },
-        Kind::Memory { label: label(), hwm_bytes: 1 },
-        Kind::Processor { label: label(), used_ms: 1 },
-        Kind::LeakedProcess { pid: 1, command: text() },
-        Kind::LeftFile { path: text() },
-        Kind::ListenerHit { listener: label(), head: bytes(), body: bytes() },
-        Kind::ActorStarted { actor: label(), argv: argv(), pid: 1 },
-        Kind::ActorReceived { actor: label(), bytes: bytes(), pid: None },
-        Kind::ListenerReplied { listener: label(), status: 200, bytes: 1, whole: true },
-        Kind::ActorWrote { actor: label(), pid: 1, bytes: Payload::text(text()), whole: true },
-        Kind::ActorEnded { actor: label(), pid: 1, exit: Exit::Code(0) },
-        Kind::ClientStarted { argv: argv() },
-        Kind::ClientDeaf { unwritten_bytes: 1 },
-        Kind::ClientExited { exit: Exit::Signal(9) },
-        Kind::RecordingStopped { why: text() },
-        Kind::FileHeld { file: label(), bytes: bytes() },
-        Kind::Looked { label: label(), path: bytes(), found: vec![found], cut: false },
-        Kind::FilePut { path: bytes(), bytes: Payload::text(text()), error: Some(text()) },
-        Kind::FileMoved { from: bytes(), to: bytes(), error: Some(text()) },
-        Kind::FolderChanged {
+        EventKind::StdoutClosed,
+        EventKind::StdoutOverflow { bytes_max: 1, lines_max: None },
+        EventKind::Stderr { bytes: bytes(), total_bytes: 1 },
+        EventKind::ClientStderr { bytes: bytes(), total_bytes: 1 },
+        EventKind::Signalled { signal: label() },
+        EventKind::Exited { exit: Exit::Code(0) },
+        EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 1 },
+        EventKind::Killed,
+        EventKind::Waited { ms: 1 },
+        EventKind::Memory { label: label(), hwm_bytes: 1 },
+        EventKind::Processor { label: label(), used_ms: 1 },
+        EventKind::LeakedProcess { pid: 1, command: text() },
+        EventKind::LeftFile { path: text() },
+        EventKind::ListenerHit { listener: label(), head: bytes(), body: bytes() },
+        EventKind::ActorStarted { actor: label(), argv: argv(), pid: 1 },
+        EventKind::ActorReceived { actor: label(), bytes: bytes(), pid: None },
+        EventKind::ListenerReplied { listener: label(), status: 200, bytes: 1, whole: true },
+        EventKind::ActorWrote { actor: label(), pid: 1, bytes: Payload::text(text()), whole: true },
+        EventKind::ActorEnded { actor: label(), pid: 1, exit: Exit::Code(0) },
+        EventKind::ClientStarted { argv: argv() },
+        EventKind::ClientDeaf { unwritten_bytes: 1 },
+        EventKind::ClientExited { exit: Exit::Signal(9) },
+        EventKind::RecordingStopped { why: text() },
+        EventKind::FileHeld { file: label(), bytes: bytes() },
+        EventKind::Looked { label: label(), path: bytes(), found: vec![found], cut: false },
+        EventKind::FilePut { path: bytes(), bytes: Payload::text(text()), error: Some(text()) },
+        EventKind::FileMoved { from: bytes(), to: bytes(), error: Some(text()) },
+        EventKind::FolderChanged {
             folder: label(),
             path: bytes(),
             change: FolderChange::Appeared,
             is_folder: false,
             pair: 1,
         },
-        Kind::WatchOverflow,
-        Kind::ActorAlive { actor: label(), label: label(), role: label() },
-        Kind::ActorFileStays { actor: label(), label: label(), path: text() },
+        EventKind::WatchOverflow,
+        EventKind::ActorAlive { actor: label(), label: label(), role: label() },
+        EventKind::ActorFileStays { actor: label(), label: label(), path: text() },
     ];
-    kinds.extend(seen.map(|seen| Kind::ActorSaw { actor: label(), pid: 1, seen }));
+    kinds.extend(seen.map(|seen| EventKind::ActorSaw { actor: label(), pid: 1, seen }));
     kinds
 }
 
@@ -142,7 +152,7 @@ fn no_event_is_stored_with_a_secret() {
     let lines = crate::run::reproducer::conversation(&transcript, 500, 500).join("\n");
     assert!(!lines.contains(SECRET) && lines.contains("RED"), "{lines}");
     // Serde lists the names of all kinds.
-    let known = serde_json::from_str::<Kind>(r#"{"what":"?"}"#).unwrap_err().to_string();
+    let known = serde_json::from_str::<EventKind>(r#"{"what":"?"}"#).unwrap_err().to_string();
     let names = known.split('`').skip(3).step_by(2);
     for name in names {
         assert!(after.contains(&format!("\"what\":\"{name}\"")), "{name} is missing in this test");
@@ -173,8 +183,9 @@ fn every_event_is_read_strictly() {
 #[test]
 fn a_secret_is_found_wherever_reads_cut_it() {
     for cut in 1..SECRET.len() {
-        let piece = |text: &str| Kind::Received { bytes: Bytes(text.as_bytes().to_vec()) };
-        let other = Kind::ActorReceived { actor: "a".to_owned(), bytes: Bytes(b"xyz".to_vec()), pid: None };
+        let piece = |text: &str| EventKind::Received { bytes: Bytes(text.as_bytes().to_vec()) };
+        let other =
+            EventKind::ActorReceived { actor: "a".to_owned(), bytes: Bytes(b"xyz".to_vec()), pid: None };
         let mut transcript = transcript(vec![piece(&SECRET[..cut]), other.clone(), piece(&SECRET[cut..])]);
         transcript.redact(secrets(&[SECRET]));
         assert_eq!(String::from_utf8(transcript.stdout(0)).unwrap(), "RED/ACTED1_xx");
@@ -223,7 +234,7 @@ fn words_and_numbers_of_a_protocol_are_no_secrets() {
     configured.add_configured("correct-horse");
     assert_eq!(configured.0.len(), 2);
 
-    let mut held = transcript(vec![Kind::LeftFile { path: "provider/other-provider".to_owned() }]);
+    let mut held = transcript(vec![EventKind::LeftFile { path: "provider/other-provider".to_owned() }]);
     let before = held.events.clone();
     held.redact(secrets(&["provider"]));
     assert_eq!(held.events, before, "the facts hold that word");
@@ -235,7 +246,7 @@ fn a_secret_of_an_earlier_conversation_is_replaced_and_a_word_is_not() {
         remember(text);
     }
     let text = b"{\"note\":\"issued-4711-elsewhere\",\"status\":\"succeeded\",\"x\":\"a1\"}";
-    let mut later = transcript(vec![Kind::Received { bytes: Bytes(text.to_vec()) }]);
+    let mut later = transcript(vec![EventKind::Received { bytes: Bytes(text.to_vec()) }]);
     later.redact(Secrets::default());
     let said = String::from_utf8(later.stdout(0)).unwrap();
     assert!(!said.contains("issued-4711"), "{said}");

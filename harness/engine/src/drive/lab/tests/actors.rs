@@ -10,7 +10,7 @@ const FLOOD_BYTES: u64 = 1 << 20;
 
 fn wrote(transcript: &Transcript, name: &str) -> Vec<(Vec<u8>, bool)> {
     those(transcript, |kind| match kind {
-        Kind::ActorWrote { actor, bytes, whole, .. } if actor == name => {
+        EventKind::ActorWrote { actor, bytes, whole, .. } if actor == name => {
             Some((bytes.expand(&Vars::new()).unwrap(), *whole))
         }
         _ => None,
@@ -56,7 +56,7 @@ fn what_each_start_wrote_is_told_and_how_it_ended() {
     assert_eq!(wrote(&transcript, "b"), [(Vec::new(), false)], "it was killed within a write");
     assert_eq!(wrote(&transcript, "dies"), [(Vec::new(), true)]);
     let ended = those(&transcript, |kind| match kind {
-        Kind::ActorEnded { actor, exit, .. } => Some((actor.clone(), *exit)),
+        EventKind::ActorEnded { actor, exit, .. } => Some((actor.clone(), *exit)),
         _ => None,
     });
     let (code, signal) = (Exit::Code(3), Exit::Signal(15));

@@ -3,7 +3,7 @@
 use super::stage::{carry_out, those};
 use super::*;
 use crate::data::plan::{ActorStep, Fixture, PathKind, Placing};
-use crate::data::transcript::{Bytes, FolderChange, Found, FoundKind};
+use crate::data::transcript::{Bytes, FolderChange, FoundEntry, FoundKind};
 use crate::drive::fixture::Fixtures;
 
 pub(super) fn step(act: Act) -> Step {
@@ -14,9 +14,9 @@ pub(super) fn look(path: &str) -> Step {
     step(Act::Look { label: path.to_owned(), path: Payload::text(path), after_ms: 0 })
 }
 
-pub(super) fn looked(transcript: &Transcript, wanted: &str) -> Vec<Found> {
-    let of_label = |kind: &Kind| match kind {
-        Kind::Looked { label, found, .. } if label == wanted => Some(found.clone()),
+pub(super) fn looked(transcript: &Transcript, wanted: &str) -> Vec<FoundEntry> {
+    let of_label = |kind: &EventKind| match kind {
+        EventKind::Looked { label, found, .. } if label == wanted => Some(found.clone()),
         _ => None,
     };
     let [found] = &those(transcript, of_label)[..] else { panic!("{wanted}: {:?}", transcript.events) };
@@ -66,8 +66,8 @@ fn what_is_looked_at_is_bounded() {
     let script = "cd \"$ROOT/d\" && truncate -s 65M large && seq -f n%g 5000 | xargs touch";
     let transcript =
         carry_out(script, vec![directory("d")], vec![step(Act::Finish), look("d"), look("d/large")]);
-    let is_cut = |kind: &Kind| match kind {
-        Kind::Looked { cut, found, .. } => Some((*cut, found.len())),
+    let is_cut = |kind: &EventKind| match kind {
+        EventKind::Looked { cut, found, .. } => Some((*cut, found.len())),
         _ => None,
     };
     assert_eq!(those(&transcript, is_cut), [(true, 4_096), (false, 1)]);
@@ -92,9 +92,9 @@ pub(super) fn job(script: Vec<ActorStep>) -> Fixture {
 fn story(transcript: &Transcript) -> Vec<String> {
     let text = |bytes: &Bytes| String::from_utf8_lossy(&bytes.0).into_owned();
     those(transcript, |kind| match kind {
-        Kind::FilePut { path, error: None, .. } => Some(format!("put {}", text(path))),
-        Kind::FileMoved { from, to, error: None } => Some(format!("move {} {}", text(from), text(to))),
-        Kind::FolderChanged { folder, path, change, .. } => {
+        EventKind::FilePut { path, error: None, .. } => Some(format!("put {}", text(path))),
+        EventKind::FileMoved { from, to, error: None } => Some(format!("move {} {}", text(from), text(to))),
+        EventKind::FolderChanged { folder, path, change, .. } => {
             let change = match change {
                 FolderChange::Appeared => "+",
                 FolderChange::Written => "=",
@@ -104,8 +104,8 @@ fn story(transcript: &Transcript) -> Vec<String> {
             };
             Some(format!("{change} {folder}/{}", text(path)))
         }
-        Kind::ActorStarted { .. } => Some("starts".to_owned()),
-        Kind::ActorEnded { .. } => Some("ends".to_owned()),
+        EventKind::ActorStarted { .. } => Some("starts".to_owned()),
+        EventKind::ActorEnded { .. } => Some("ends".to_owned()),
         _ => None,
     })
 }
@@ -135,7 +135,7 @@ fn changes_of_a_folder_stand_in_order_with_puts_and_with_starts_and_ends_of_acto
         < queue/done/c, > queue/failed/d, - queue/new/f";
     assert_eq!(story(&transcript).join(", "), expected);
     let pairs = those(&transcript, |kind| match kind {
-        Kind::FolderChanged { pair, .. } if *pair > 0 => Some(*pair),
+        EventKind::FolderChanged { pair, .. } if *pair > 0 => Some(*pair),
         _ => None,
     });
     assert!(pairs.len() == 8 && pairs.chunks(2).all(|ends| ends[0] == ends[1]), "{pairs:?}");
@@ -147,7 +147,7 @@ fn changes_of_a_folder_stand_in_order_with_puts_and_with_starts_and_ends_of_acto
 fn changes_that_were_lost_are_told() {
     let script = "cd \"$ROOT/queue\"; seq 20000 | xargs touch";
     let transcript = carry_out(script, vec![queue()], vec![Step { allow_ms: 10_000, ..step(Act::Finish) }]);
-    let lost = those(&transcript, |kind| (*kind == Kind::WatchOverflow).then_some(()));
+    let lost = those(&transcript, |kind| (*kind == EventKind::WatchOverflow).then_some(()));
     assert!(!lost.is_empty(), "{} events", transcript.events.len());
     assert!(transcript.events.len() < 20_000);
 }
@@ -165,8 +165,8 @@ fn nothing_is_done_outside_the_folder_of_the_fixtures() {
         assert!(fixtures.put(&text(path), &text("x"), Placing::Write).is_err(), "{path}");
         assert!(fixtures.move_file(&text("queue"), &text(path)).is_err(), "{path}");
     }
-    let error = |kind: Kind| match kind {
-        Kind::FilePut { error, .. } | Kind::FileMoved { error, .. } => error,
+    let error = |kind: EventKind| match kind {
+        EventKind::FilePut { error, .. } | EventKind::FileMoved { error, .. } => error,
         _ => None,
     };
     for by in [Placing::Write, Placing::Rename] {
@@ -180,7 +180,7 @@ fn nothing_is_done_outside_the_folder_of_the_fixtures() {
         .then(text("/queue/inbox/"))
         .then(Payload(vec![crate::data::payload::Segment::Hex("ff".to_owned())]));
     assert_eq!(error(fixtures.put(&whole, &text("x"), Placing::Write).unwrap().1), None);
-    let Kind::Looked { path, found, .. } = fixtures.look("", &whole).unwrap() else { panic!() };
+    let EventKind::Looked { path, found, .. } = fixtures.look("", &whole).unwrap() else { panic!() };
     assert_eq!((&path.0[..], found.len()), (&b"queue/inbox/\xff"[..], 1));
 }
 
@@ -209,7 +209,7 @@ fn what_is_sent_is_told_as_it_was_written_with_placeholders_for_secrets() {
         ],
     );
     let sent = those(&transcript, |kind| match kind {
-        Kind::Sent { step: 1, payload } => Some(payload.clone()),
+        EventKind::Sent { step: 1, payload } => Some(payload.clone()),
         _ => None,
     });
     let text = sent[0].summary(1_000);
@@ -220,7 +220,7 @@ fn what_is_sent_is_told_as_it_was_written_with_placeholders_for_secrets() {
     let filled = &crate::data::lines::of_session(&transcript, 0)[1].filled;
     let names: Vec<(&str, &[u8])> = filled.iter().map(|one| (one.name.as_str(), &one.bytes[..])).collect();
     assert!(matches!(names[..], [("token", b"REDACTED1_x"), ("d.path", _)]), "{filled:?}");
-    let earlier = Kind::Sent { step: 1, payload: Payload::default().var("token") };
+    let earlier = EventKind::Sent { step: 1, payload: Payload::default().var("token") };
     let mut stored = Vec::new();
     Transcript {
         events: vec![crate::data::transcript::Event { at_us: 0, session: 0, kind: earlier }],

@@ -3,15 +3,15 @@
 use super::beside::{job, look, looked, put, queue, step};
 use super::stage::{carry_out, those};
 use super::*;
-use crate::data::plan::{ActorStep, Effect, Placing};
+use crate::data::plan::{ActorStep, AwaitedEffect, Placing};
 use crate::data::transcript::Exit;
 use crate::drive::fixture::{ActorExe, Fixtures};
 
-fn path(glob: &str) -> Effect {
-    Effect::Path { folder: "queue".to_owned(), glob: glob.to_owned() }
+fn path(glob: &str) -> AwaitedEffect {
+    AwaitedEffect::Path { folder: "queue".to_owned(), glob: glob.to_owned() }
 }
 
-fn wait(what: Effect, within_ms: u64) -> Step {
+fn wait(what: AwaitedEffect, within_ms: u64) -> Step {
     step(Act::Await { what, within_ms })
 }
 
@@ -39,12 +39,12 @@ fn waits_until_an_effect_is_seen_or_a_deadline_has_passed() {
             put("queue/inbox/a", Placing::Rename),
             wait(path("processing/*"), 20_000),
             look("queue/processing/a"),
-            wait(Effect::Empty { folder: folder.clone(), path: "inbox".to_owned() }, 20_000),
-            wait(Effect::Starts { actor: name.clone(), start: 1 }, 20_000),
-            wait(Effect::Ends { actor: name.clone(), end: 1 }, 20_000),
+            wait(AwaitedEffect::Empty { folder: folder.clone(), path: "inbox".to_owned() }, 20_000),
+            wait(AwaitedEffect::Starts { actor: name.clone(), start: 1 }, 20_000),
+            wait(AwaitedEffect::Ends { actor: name.clone(), end: 1 }, 20_000),
             wait(path("*/x"), 20_000),
-            wait(Effect::Ends { actor: name, end: 2 }, 30),
-            wait(Effect::Empty { folder, path: String::new() }, 30),
+            wait(AwaitedEffect::Ends { actor: name, end: 2 }, 30),
+            wait(AwaitedEffect::Empty { folder, path: String::new() }, 30),
             wait(path("x"), 30),
             step(Act::Finish),
         ],
@@ -73,7 +73,7 @@ fn a_process_is_killed_once_something_is_seen() {
     );
     assert_eq!(missed(&transcript), [Awaited::Effect], "{:?}", transcript.events);
     assert_eq!(transcript.exit(0), Some(Exit::Signal(9)));
-    let signals = those(&transcript, |kind| matches!(kind, Kind::Signalled { .. }).then_some(()));
+    let signals = those(&transcript, |kind| matches!(kind, EventKind::Signalled { .. }).then_some(()));
     assert_eq!(signals.len(), 1, "none is sent where nothing was seen");
     let counted = ["killed behind `path`", "not killed, for no `path` was seen"];
     assert_eq!(transcript.kills(), counted.map(|what| (what.to_owned(), 1)).into());
@@ -83,10 +83,12 @@ fn a_process_is_killed_once_something_is_seen() {
 #[test]
 fn a_process_is_killed_once_a_file_has_so_many_lines_or_an_actor_has_written() {
     let script = "cd \"$ROOT/queue\"; echo 1 > log; printf 2 >> log; \"$ROOT/job\"; sleep 60";
-    let lines = |lines: usize| Effect::Lines { folder: "queue".to_owned(), path: "log".to_owned(), lines };
-    let kill =
-        |what: Effect, within_ms: u64| step(Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms });
-    let writes = |output: usize| Effect::Writes { actor: "job".to_owned(), output };
+    let lines =
+        |lines: usize| AwaitedEffect::Lines { folder: "queue".to_owned(), path: "log".to_owned(), lines };
+    let kill = |what: AwaitedEffect, within_ms: u64| {
+        step(Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms })
+    };
+    let writes = |output: usize| AwaitedEffect::Writes { actor: "job".to_owned(), output };
     let job = || job(vec![ActorStep::Stdout(Payload::text("done"))]);
     for (whats, missed_in_all) in [([lines(2), lines(1)], 1), ([writes(1), writes(0)], 1)] {
         let [never, once] = whats;
@@ -124,7 +126,7 @@ fn a_process_that_floods_is_read_while_another_is_waited_for() {
     let transcript = carry_out(script, vec![queue()], [vec![say(1, "flood\n", 0)], ends.to_vec()].concat());
     assert_eq!(missed(&transcript), [], "{:?}", transcript.events);
     assert_eq!((transcript.stdout(0).len(), transcript.stdout(1).len()), (1, (1 << 20) + 1));
-    let wait = wait(Effect::Path { folder: "queue".to_owned(), glob: "flooded".to_owned() }, 20_000);
+    let wait = wait(AwaitedEffect::Path { folder: "queue".to_owned(), glob: "flooded".to_owned() }, 20_000);
     let transcript = carry_out(script, vec![queue()], vec![say(0, "flood\n", 0), wait, finish(0)]);
     assert_eq!((missed(&transcript), transcript.stdout(0).len()), (vec![], (1 << 20) + 1));
 }
@@ -132,7 +134,7 @@ fn a_process_that_floods_is_read_while_another_is_waited_for() {
 /// Waiting times of missed deadlines, milliseconds.
 fn waited_ms(transcript: &Transcript) -> Vec<u64> {
     those(transcript, |kind| match kind {
-        Kind::DeadlinePassed { waited_ms, .. } => Some(*waited_ms),
+        EventKind::DeadlinePassed { waited_ms, .. } => Some(*waited_ms),
         _ => None,
     })
 }
@@ -157,7 +159,7 @@ fn little_is_waited_for_once_nothing_lives() {
 #[test]
 fn what_an_actor_does_that_outlives_all_is_waited_for() {
     let leaves = "setsid env -i \"$ROOT/job\" </dev/null >/dev/null 2>&1 & sleep 0.3";
-    let steps = vec![start(), wait(Effect::Ends { actor: "job".to_owned(), end: 0 }, 30_000)];
+    let steps = vec![start(), wait(AwaitedEffect::Ends { actor: "job".to_owned(), end: 0 }, 30_000)];
     let transcript = carry_out(leaves, vec![queue(), job(vec![ActorStep::Sleep { ms: 2_500 }])], steps);
     assert_eq!(missed(&transcript), [], "{:?}", transcript.events);
 }

@@ -1,7 +1,7 @@
 //! Tests of consecutive conversations in one process.
 
 use super::*;
-use crate::drive::lab::Kept;
+use crate::drive::lab::IdleProcess;
 
 /// Prefixes each line with the number of lines so far.
 const COUNTING: &str = "n=0; while read -r line; do n=$((n + 1)); echo \"$n $line\"; done";
@@ -22,7 +22,7 @@ fn one_by_one(peer: &Peer, plans: Vec<Plan>) -> Vec<(Transcript, bool)> {
         scratch: scratch.path(),
         timeout_scale: 1.0,
     };
-    let mut kept: Option<Kept> = None;
+    let mut kept: Option<IdleProcess> = None;
     let had = plans.into_iter().map(|plan| {
         let (transcript, left) = lab.execute_in("kept", &Arc::new(plan), kept.take()).unwrap();
         kept = left;
@@ -43,7 +43,7 @@ fn a_process_goes_on_with_the_next_conversation_as_if_it_had_just_been_opened() 
     assert_eq!(said[1], "1 hello\n3 hello\n4 hello\n", "its opening, and what came since then");
     assert_eq!(said[2], "1 hello\n2 hello\n", "a process of its own");
     let starts = |transcript: &Transcript| {
-        transcript.events.iter().filter(|event| matches!(event.kind, Kind::Started { .. })).count()
+        transcript.events.iter().filter(|event| matches!(event.kind, EventKind::Started { .. })).count()
     };
     for (transcript, _) in &had {
         assert_eq!(starts(transcript), 1, "{:?}", transcript.events);

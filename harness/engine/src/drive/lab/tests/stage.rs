@@ -38,7 +38,7 @@ pub(crate) fn carry_out(script: &str, fixtures: Vec<Fixture>, steps: Vec<Step>) 
 }
 
 /// Selected events of a transcript.
-pub(super) fn those<T>(transcript: &Transcript, wanted: impl Fn(&Kind) -> Option<T>) -> Vec<T> {
+pub(super) fn those<T>(transcript: &Transcript, wanted: impl Fn(&EventKind) -> Option<T>) -> Vec<T> {
     transcript.events.iter().filter_map(|event| wanted(&event.kind)).collect()
 }
 

@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::ChildConnection;
 use super::pump::DRAIN_GRACE;
-use crate::data::transcript::Kind;
+use crate::data::transcript::EventKind;
 use crate::drive::process::{self, Process};
 use crate::drive::transport::{Connection, Log, Until, Waiting};
 
@@ -40,7 +40,7 @@ impl ChildConnection {
         let by_itself = self.exit_recorded && !self.killed && !self.kill_sent;
         if self.ended.is_none() {
             if !self.killed {
-                self.note(Kind::Killed, log);
+                self.note(EventKind::Killed, log);
             }
             self.kill_group();
             self.wait_for_end();
@@ -52,7 +52,7 @@ impl ChildConnection {
         self.inbox.record_stderr(self.now_us(), log);
         if by_itself {
             for path in files_left(&self.temp_dir) {
-                self.note(Kind::LeftFile { path }, log);
+                self.note(EventKind::LeftFile { path }, log);
             }
         }
         if self.ended.is_some() {
@@ -96,7 +96,7 @@ impl ChildConnection {
                 if leaks_recorded < RECORDED_MAX {
                     leaks_recorded += 1;
                     let command = process.command.clone();
-                    self.note(Kind::LeakedProcess { pid: process.pid, command }, log);
+                    self.note(EventKind::LeakedProcess { pid: process.pid, command }, log);
                 }
             }
             let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);

@@ -7,9 +7,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions};
 
-use super::{ChildConnection, Ended};
+use super::{ChildConnection, ProcessEnd};
 use crate::data::budget::LOOK_FOR_INTERRUPT_EVERY;
-use crate::data::transcript::{Exit, Kind};
+use crate::data::transcript::{EventKind, Exit};
 use crate::drive::process;
 use crate::drive::transport::{Log, Pumped, Source, Until, Waiting, gave_up, wait_for};
 
@@ -37,7 +37,7 @@ const OVER_BUDGET: &str = "over_budget";
 
 /// Sources found ready by a wait.
 #[derive(Default)]
-struct Ready {
+struct ReadySources {
     stdout: bool,
     stderr: bool,
     process: bool,
@@ -204,7 +204,7 @@ impl ChildConnection {
             self.break_stdin(log);
         } else if self.close_requested {
             self.stdin = None;
-            self.note(Kind::StdinClosed, log);
+            self.note(EventKind::StdinClosed, log);
         }
     }
 
@@ -212,7 +212,7 @@ impl ChildConnection {
     fn break_stdin(&mut self, log: &mut dyn Log) {
         let unwritten_bytes = self.outbox.clear();
         if self.stdin.take().is_some() && unwritten_bytes > 0 {
-            self.note(Kind::StdinBroken { unwritten_bytes }, log);
+            self.note(EventKind::StdinBroken { unwritten_bytes }, log);
         }
     }
 
@@ -230,12 +230,12 @@ impl ChildConnection {
     }
 
     /// Waits until a pipe, the process or one of `beside` is ready, or `timeout` has passed.
-    fn wait(&self, timeout: Duration, beside: &[Source<'_>]) -> Ready {
+    fn wait(&self, timeout: Duration, beside: &[Source<'_>]) -> ReadySources {
         let own = self.own_sources();
         let sources: Vec<Source<'_>> = own.iter().flatten().chain(beside).copied().collect();
         let mut ready = wait_for(&sources, timeout).into_iter();
         let [stdout, stderr, process, _] = own.map(|source| source.is_some() && ready.next() == Some(true));
-        Ready {
+        ReadySources {
             stdout,
             stderr,
             process: process || self.pidfd.is_none(),
@@ -243,7 +243,7 @@ impl ChildConnection {
         }
     }
 
-    fn read(&mut self, ready: &Ready, now: Instant, log: &mut dyn Log) {
+    fn read(&mut self, ready: &ReadySources, now: Instant, log: &mut dyn Log) {
         if ready.stderr {
             self.read_stderr();
         }
@@ -265,7 +265,7 @@ impl ChildConnection {
                 Ok(0) => {
                     self.stdout = None;
                     self.stdout_closed_at = Some(now);
-                    self.inbox.record(self.at_us(now), Kind::StdoutClosed, log);
+                    self.inbox.record(self.at_us(now), EventKind::StdoutClosed, log);
                 }
                 Ok(length) => {
                     let at_us = self.at_us(now);
@@ -316,7 +316,7 @@ impl ChildConnection {
         };
         let code = status.exit_status().map(Exit::Code);
         if let Some(exit) = code.or_else(|| status.terminating_signal().map(Exit::Signal)) {
-            self.ended = Some(Ended { exit, at: now });
+            self.ended = Some(ProcessEnd { exit, at: now });
         }
     }
 
@@ -329,7 +329,7 @@ impl ChildConnection {
         if self.stdout.is_none() || no_more_time || now >= ended.at + DRAIN_GRACE {
             self.break_stdin(log);
             self.exit_recorded = true;
-            self.inbox.record(self.at_us(ended.at), Kind::Exited { exit: ended.exit }, log);
+            self.inbox.record(self.at_us(ended.at), EventKind::Exited { exit: ended.exit }, log);
         }
     }
 
@@ -338,8 +338,8 @@ impl ChildConnection {
         if let Some(hwm_bytes) = self.tree_hwm_bytes().filter(|&bytes| bytes > self.budget.memory_bytes_max) {
             self.over_budget = true;
             self.kill_group();
-            self.note(Kind::Memory { label: OVER_BUDGET.to_owned(), hwm_bytes }, log);
-            self.note(Kind::Killed, log);
+            self.note(EventKind::Memory { label: OVER_BUDGET.to_owned(), hwm_bytes }, log);
+            self.note(EventKind::Killed, log);
         }
     }
 

@@ -15,10 +15,10 @@ const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(60);
 
 #[derive(Default)]
-struct Tape(Vec<(u64, Kind)>);
+struct Tape(Vec<(u64, EventKind)>);
 
 impl Log for Tape {
-    fn record(&mut self, at_us: u64, kind: Kind) {
+    fn record(&mut self, at_us: u64, kind: EventKind) {
         self.0.push((at_us, kind));
     }
 }
@@ -27,20 +27,20 @@ impl Tape {
     fn stdout(&self) -> Vec<u8> {
         let mut all = Vec::new();
         for (_, kind) in &self.0 {
-            if let Kind::Received { bytes: Bytes(bytes) } = kind {
+            if let EventKind::Received { bytes: Bytes(bytes) } = kind {
                 all.extend_from_slice(bytes);
             }
         }
         all
     }
 
-    fn has(&self, wanted: impl Fn(&Kind) -> bool) -> bool {
+    fn has(&self, wanted: impl Fn(&EventKind) -> bool) -> bool {
         self.0.iter().any(|(_, kind)| wanted(kind))
     }
 
     fn leaks(&self) -> Vec<(i32, String)> {
-        let leak = |(_, kind): &(u64, Kind)| match kind {
-            Kind::LeakedProcess { pid, command } => Some((*pid, command.clone())),
+        let leak = |(_, kind): &(u64, EventKind)| match kind {
+            EventKind::LeakedProcess { pid, command } => Some((*pid, command.clone())),
             _ => None,
         };
         self.0.iter().filter_map(leak).collect()
@@ -135,7 +135,7 @@ fn ten_megabytes_pass_through_while_both_pipes_are_full() {
     assert_eq!(peer.pump(Until::Frames(1)), Pumped::Reached);
     peer.finish();
     assert!(peer.tape.stdout() == line);
-    assert!(peer.tape.has(|kind| *kind == Kind::Killed));
+    assert!(peer.tape.has(|kind| *kind == EventKind::Killed));
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn endless_output_ends_at_the_budget() {
     assert_eq!(peer.pump(Until::Exited), Pumped::OverBudget);
     peer.finish();
     assert_eq!(peer.tape.stdout().len(), 100_000);
-    assert!(peer.tape.has(|kind| *kind == Kind::StdoutOverflow { bytes_max: 100_000, lines_max: None }));
-    assert!(!peer.tape.has(|kind| matches!(kind, Kind::Exited { .. })));
+    assert!(peer.tape.has(|kind| *kind == EventKind::StdoutOverflow { bytes_max: 100_000, lines_max: None }));
+    assert!(!peer.tape.has(|kind| matches!(kind, EventKind::Exited { .. })));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn endless_short_lines_end_at_the_budget() {
     assert_eq!(peer.pump(Until::Exited), Pumped::OverBudget);
     peer.finish();
     assert_eq!(memchr::memchr_iter(b'\n', &peer.tape.stdout()).count(), 1_000);
-    assert!(peer.tape.has(|kind| matches!(kind, Kind::StdoutOverflow { lines_max: Some(1_000), .. })));
+    assert!(peer.tape.has(|kind| matches!(kind, EventKind::StdoutOverflow { lines_max: Some(1_000), .. })));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_peer_that_closes_standard_input_breaks_the_writing_alone() {
     // More than a pipe holds: a process just forked by another test may hold the pipe's end open until exec.
     peer.send("x".repeat(1 << 20));
     assert_eq!(peer.pump(Until::Written), Pumped::Gone);
-    assert!(peer.tape.has(|kind| matches!(kind, Kind::StdinBroken { unwritten_bytes: 1.. })));
+    assert!(peer.tape.has(|kind| matches!(kind, EventKind::StdinBroken { unwritten_bytes: 1.. })));
     assert_eq!(peer.connection.exit(), None);
     peer.finish();
 }
@@ -258,8 +258,7 @@ fn what_a_peer_that_ended_did_not_take_is_counted() {
     assert_eq!(peer.pump(Until::Exited), Pumped::Reached);
     assert_eq!(peer.connection.exit(), Some(Exit::Code(3)));
     peer.finish();
-    let broken =
-        |kind: &Kind| matches!(kind, Kind::StdinBroken { unwritten_bytes } if *unwritten_bytes > 900_000);
+    let broken = |kind: &EventKind| matches!(kind, EventKind::StdinBroken { unwritten_bytes } if *unwritten_bytes > 900_000);
     assert!(peer.tape.has(broken), "{:?}", peer.tape.outline());
 }
 
@@ -295,7 +294,7 @@ fn a_flood_on_standard_error_is_drained_counted_and_kept_in_part() {
     peer.finish();
     let kept = Budget::default().stderr_bytes_kept;
     assert!(peer.tape.has(|kind| {
-        matches!(kind, Kind::Stderr { bytes, total_bytes: 10_485_760 } if bytes.0.len() == kept)
+        matches!(kind, EventKind::Stderr { bytes, total_bytes: 10_485_760 } if bytes.0.len() == kept)
     }));
 }
 
@@ -361,14 +360,14 @@ fn files_left_in_the_temporary_directory_are_named() {
     let mut peer = sh("mkdir $TMPDIR/a $TMPDIR/b; : >$TMPDIR/a/file; : >$TMPDIR/gone; rm $TMPDIR/gone");
     assert_eq!(peer.pump(Until::Exited), Pumped::Reached);
     peer.finish();
-    let left: Vec<&Kind> = peer
+    let left: Vec<&EventKind> = peer
         .tape
         .0
         .iter()
         .map(|(_, kind)| kind)
-        .filter(|kind| matches!(kind, Kind::LeftFile { .. }))
+        .filter(|kind| matches!(kind, EventKind::LeftFile { .. }))
         .collect();
-    let expected = ["a/file", "b"].map(|path| Kind::LeftFile { path: path.to_owned() });
+    let expected = ["a/file", "b"].map(|path| EventKind::LeftFile { path: path.to_owned() });
     assert_eq!(left, expected.iter().collect::<Vec<_>>(), "{:?}", peer.temp.path());
 }
 
@@ -381,7 +380,7 @@ fn partial_reads() -> u32 {
     peer.connection.close_stdin();
     assert_eq!(peer.pump(Until::Exited), Pumped::Reached);
     peer.finish();
-    let Some((_, Kind::Stderr { bytes, .. })) = peer.tape.0.last() else {
+    let Some((_, EventKind::Stderr { bytes, .. })) = peer.tape.0.last() else {
         panic!("{:?}", peer.tape.0);
     };
     let text = String::from_utf8(bytes.0.clone()).unwrap();

@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-use super::reply::{Fault, Reader, Reply};
+use super::reply::{Fault, HttpReply, ReplyReader};
 use crate::data::plan::Chunking;
 use crate::drive::transport::outbox::Outbox;
 
@@ -27,13 +27,13 @@ const PIECES: u32 = 4;
 
 /// Exchange to carry: a request with its place in the plan, or bytes without a reply.
 #[derive(Debug, Clone)]
-pub(super) struct Exchange {
+pub(super) struct PendingExchange {
     pub(super) step: usize,
     pub(super) of_step: usize,
     pub(super) connection: u32,
     pub(super) bytes: Vec<u8>,
     /// Parts that follow later, in order.
-    pub(super) behind: VecDeque<Behind>,
+    pub(super) behind: VecDeque<LaterPart>,
     pub(super) chunking: Chunking,
     /// Set if it may be written before the earlier one is answered.
     pub(super) pipelined: bool,
@@ -42,7 +42,7 @@ pub(super) struct Exchange {
     /// Set for a HEAD request, whose reply has no body.
     pub(super) is_head: bool,
     /// Action after the last byte: awaiting a reply, or the fate of the connection.
-    pub(super) then: Then,
+    pub(super) then: FollowUp,
     /// Set if it yields a received line in any case.
     pub(super) is_counted: bool,
     /// See [`Carriage::killing`](crate::data::carriage::Carriage::killing).
@@ -56,14 +56,14 @@ pub(super) struct Exchange {
 
 /// Part of an exchange that follows later.
 #[derive(Debug, Clone)]
-pub(super) struct Behind {
+pub(super) struct LaterPart {
     after: Duration,
     /// Set if it may follow as soon as the server answers `100 Continue`.
     may_be_called: bool,
     bytes: Vec<u8>,
 }
 
-impl Behind {
+impl LaterPart {
     /// Held-back body.
     pub(super) fn held_back(bytes: Vec<u8>) -> Self {
         Self { after: HELD_BACK, may_be_called: true, bytes }
@@ -87,7 +87,7 @@ impl Behind {
 
 /// Action after the last byte of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum FollowUp {
     /// Await a reply.
     Reply,
     /// Close the sending side and await a reply.
@@ -100,18 +100,18 @@ pub(super) enum Then {
 
 /// End of an exchange.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum ExchangeEnd {
     /// A reply came.
-    Reply(Reply),
+    Reply(HttpReply),
     /// No reply came.
-    Failed(Failure),
+    Failed(ReplyFailure),
     /// No reply was due, and everything is written.
     Unanswered,
 }
 
 /// Reason for a missing reply.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ReplyFailure {
     pub(super) fault: Fault,
     /// Set if everything was sent.
     pub(super) wholly_sent: bool,
@@ -119,7 +119,7 @@ pub(super) struct Failure {
     pub(super) is_stale: bool,
 }
 
-impl Failure {
+impl ReplyFailure {
     /// Failure of a connection that was not accepted.
     pub(super) fn unconnected(error: &io::Error) -> Self {
         let why = format!("no connection: {}", error.kind());
@@ -144,8 +144,8 @@ pub(super) struct Link {
     /// Address and time of the connection request, until accepted.
     asked: Option<(SocketAddr, Instant)>,
     outbox: Outbox,
-    reader: Reader,
-    pub(super) exchange: Option<Exchange>,
+    reader: ReplyReader,
+    pub(super) exchange: Option<PendingExchange>,
     /// Number of exchanges that it carried before.
     pub(super) carried: u32,
     wholly_sent: bool,
@@ -179,7 +179,7 @@ impl Link {
             socket,
             asked,
             outbox: Outbox::default(),
-            reader: Reader::new(0, false),
+            reader: ReplyReader::new(0, false),
             exchange: None,
             carried: 0,
             wholly_sent: true,
@@ -250,11 +250,11 @@ impl Link {
     /// Begins an exchange; writes those that `follow` in a pipeline with it.
     pub(super) fn begin<'a>(
         &mut self,
-        exchange: Exchange,
+        exchange: PendingExchange,
         body_bytes_max: usize,
-        follow: impl Iterator<Item = &'a mut Exchange>,
+        follow: impl Iterator<Item = &'a mut PendingExchange>,
     ) {
-        self.reader = Reader::new(body_bytes_max, exchange.is_head);
+        self.reader = ReplyReader::new(body_bytes_max, exchange.is_head);
         self.begun = Instant::now();
         if self.ahead > 0 {
             self.ahead -= 1;
@@ -276,59 +276,68 @@ impl Link {
     }
 
     /// Makes all progress that is possible without blocking; returns the end of the exchange, once.
-    pub(super) fn advance(&mut self, buffer: &mut [u8]) -> Option<(Exchange, Ended)> {
+    pub(super) fn advance(&mut self, buffer: &mut [u8]) -> Option<(PendingExchange, ExchangeEnd)> {
         let (then, is_last) = self.exchange.as_ref().map(|exchange| (exchange.then, exchange.is_last))?;
         match self.is_taken() {
             Ok(true) => {}
             Ok(false) => return None,
             Err(error) => {
                 self.is_over = true;
-                return self.ended(Ended::Failed(Failure::unconnected(&error)));
+                return self.ended(ExchangeEnd::Failed(ReplyFailure::unconnected(&error)));
             }
         }
         self.write();
-        if !matches!(then, Then::Reply | Then::EndAndReply) {
+        if !matches!(then, FollowUp::Reply | FollowUp::EndAndReply) {
             if self.outbox.is_empty() {
                 self.is_over = true;
-                self.is_held = then == Then::Hold;
-                return self.ended(Ended::Unanswered);
+                self.is_held = then == FollowUp::Hold;
+                return self.ended(ExchangeEnd::Unanswered);
             }
             return None;
         }
         match self.read(buffer) {
             Ok(()) if !self.reader.is_done() => None,
             Ok(()) => {
-                let reader = std::mem::replace(&mut self.reader, Reader::new(0, false));
+                let reader = std::mem::replace(&mut self.reader, ReplyReader::new(0, false));
                 let reply = reader.into_reply()?;
                 // A request not written completely before its reply is not wanted.
                 self.is_over |= is_last || !reply.keeps_open || !self.wholly_sent;
-                self.ended(Ended::Reply(reply))
+                self.ended(ExchangeEnd::Reply(reply))
             }
             Err(_) if self.is_told_to_kill() => {
                 self.is_over = true;
-                let reader = std::mem::replace(&mut self.reader, Reader::new(0, false));
+                let reader = std::mem::replace(&mut self.reader, ReplyReader::new(0, false));
                 let reply = reader.into_cut_reply()?;
-                self.ended(Ended::Reply(reply))
+                self.ended(ExchangeEnd::Reply(reply))
             }
             Err(fault) => {
                 self.is_over = true;
                 let is_stale = self.carried > 0 && self.reader.is_untouched();
-                self.ended(Ended::Failed(Failure { fault, wholly_sent: self.wholly_sent, is_stale }))
+                self.ended(ExchangeEnd::Failed(ReplyFailure {
+                    fault,
+                    wholly_sent: self.wholly_sent,
+                    is_stale,
+                }))
             }
         }
     }
 
     /// Ends an exchange whose reply is incomplete but has begun.
-    pub(super) fn give_up(&mut self) -> Option<(Exchange, Ended)> {
-        let awaits = |exchange: &Exchange| matches!(exchange.then, Then::Reply | Then::EndAndReply);
+    pub(super) fn give_up(&mut self) -> Option<(PendingExchange, ExchangeEnd)> {
+        let awaits =
+            |exchange: &PendingExchange| matches!(exchange.then, FollowUp::Reply | FollowUp::EndAndReply);
         if !self.exchange.as_ref().is_some_and(awaits) || self.reader.is_untouched() {
             return None;
         }
         let fault = Fault::Malformed(format!("{}, and no more", self.reader.so_far()));
-        self.ended(Ended::Failed(Failure { fault, wholly_sent: self.wholly_sent, is_stale: false }))
+        self.ended(ExchangeEnd::Failed(ReplyFailure {
+            fault,
+            wholly_sent: self.wholly_sent,
+            is_stale: false,
+        }))
     }
 
-    fn ended(&mut self, how: Ended) -> Option<(Exchange, Ended)> {
+    fn ended(&mut self, how: ExchangeEnd) -> Option<(PendingExchange, ExchangeEnd)> {
         self.carried += 1;
         self.exchange.take().map(|exchange| (exchange, how))
     }
@@ -378,7 +387,7 @@ impl Link {
             }
             return may_follow;
         }
-        if exchange.then == Then::EndAndReply {
+        if exchange.then == FollowUp::EndAndReply {
             let _ = self.socket.shutdown(Shutdown::Write);
             self.is_over = true;
         }

@@ -9,7 +9,7 @@ const INTERIM_MAX: u32 = 16;
 
 /// Complete reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(super) struct HttpReply {
     pub(super) status: u16,
     pub(super) content_type: Option<String>,
     /// Lines of all heads and trailers.
@@ -20,7 +20,7 @@ pub(super) struct Reply {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ReplyState {
     Head,
     Length(u64),
     ChunkSize,
@@ -42,8 +42,8 @@ pub(super) enum Fault {
 
 /// Reader of one reply.
 #[derive(Debug)]
-pub(super) struct Reader {
-    state: State,
+pub(super) struct ReplyReader {
+    state: ReplyState,
     /// Line being read.
     line: Vec<u8>,
     head_bytes: usize,
@@ -62,10 +62,10 @@ pub(super) struct Reader {
     bodyless: bool,
 }
 
-impl Reader {
+impl ReplyReader {
     pub(super) fn new(body_bytes_max: usize, bodyless: bool) -> Self {
         Self {
-            state: State::Head,
+            state: ReplyState::Head,
             line: Vec::new(),
             head_bytes: 0,
             interim: 0,
@@ -99,20 +99,20 @@ impl Reader {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ReplyState::Done
     }
 
     /// Takes bytes; returns how many belong to the reply. The rest comes after its end.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
         let mut at = 0;
-        while at < bytes.len() && self.state != State::Done {
+        while at < bytes.len() && self.state != ReplyState::Done {
             let rest = &bytes[at..];
             at += match self.state {
-                State::Length(left) | State::Chunk(left) => self.take_body(rest, left)?,
-                State::UntilClose => self.take_body(rest, u64::MAX)?,
-                State::Head | State::Trailer => self.take_line(rest, HEAD_BYTES_MAX)?,
-                State::ChunkSize | State::ChunkEnd => self.take_line(rest, CHUNK_LINE_BYTES_MAX)?,
-                State::Done => 0,
+                ReplyState::Length(left) | ReplyState::Chunk(left) => self.take_body(rest, left)?,
+                ReplyState::UntilClose => self.take_body(rest, u64::MAX)?,
+                ReplyState::Head | ReplyState::Trailer => self.take_line(rest, HEAD_BYTES_MAX)?,
+                ReplyState::ChunkSize | ReplyState::ChunkEnd => self.take_line(rest, CHUNK_LINE_BYTES_MAX)?,
+                ReplyState::Done => 0,
             };
         }
         Ok(at)
@@ -121,13 +121,13 @@ impl Reader {
     /// Handles the end of the connection.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         match self.state {
-            State::UntilClose => {
-                self.state = State::Done;
+            ReplyState::UntilClose => {
+                self.state = ReplyState::Done;
                 Ok(())
             }
-            State::Done => Ok(()),
-            State::Head if self.is_untouched() => malformed("the connection was closed without a reply"),
-            State::Head => malformed("the connection was closed in the middle of the head"),
+            ReplyState::Done => Ok(()),
+            ReplyState::Head if self.is_untouched() => malformed("the connection was closed without a reply"),
+            ReplyState::Head => malformed("the connection was closed in the middle of the head"),
             _ => {
                 malformed(&format!("the connection was closed in the middle of the body: {}", self.so_far()))
             }
@@ -139,8 +139,8 @@ impl Reader {
         let Some(status) = self.status else { return "an incomplete HTTP head".to_owned() };
         let body = self.body.len();
         match (self.state, self.length) {
-            (State::Head, _) => format!("an incomplete HTTP head with status {status}"),
-            (State::Length(_), Some(length)) => {
+            (ReplyState::Head, _) => format!("an incomplete HTTP head with status {status}"),
+            (ReplyState::Length(_), Some(length)) => {
                 format!("status {status} and {body} bytes of a body; Content-Length is {length}")
             }
             _ => format!("status {status} and {body} bytes of an incomplete body"),
@@ -148,19 +148,19 @@ impl Reader {
     }
 
     /// Reply, once complete.
-    pub(super) fn into_reply(self) -> Option<Reply> {
-        if self.state != State::Done {
+    pub(super) fn into_reply(self) -> Option<HttpReply> {
+        if self.state != ReplyState::Done {
             return None;
         }
         self.into_cut_reply()
     }
 
     /// Incomplete reply, if its status has come.
-    pub(super) fn into_cut_reply(self) -> Option<Reply> {
+    pub(super) fn into_cut_reply(self) -> Option<HttpReply> {
         let delimited = self.bodyless || self.chunked || self.length.is_some();
         let keeps_open = delimited && !self.says_close && (!self.http_1_0 || self.says_keep);
         let Self { content_type, head, body, .. } = self;
-        Some(Reply { status: self.status?, content_type, head, body, keeps_open })
+        Some(HttpReply { status: self.status?, content_type, head, body, keeps_open })
     }
 
     fn take_body(&mut self, bytes: &[u8], left: u64) -> Result<usize, Fault> {
@@ -171,10 +171,10 @@ impl Reader {
         self.body.extend_from_slice(&bytes[..count]);
         let left = left - count as u64;
         self.state = match self.state {
-            State::Length(_) if left == 0 => State::Done,
-            State::Length(_) => State::Length(left),
-            State::Chunk(_) if left == 0 => State::ChunkEnd,
-            State::Chunk(_) => State::Chunk(left),
+            ReplyState::Length(_) if left == 0 => ReplyState::Done,
+            ReplyState::Length(_) => ReplyState::Length(left),
+            ReplyState::Chunk(_) if left == 0 => ReplyState::ChunkEnd,
+            ReplyState::Chunk(_) => ReplyState::Chunk(left),
             state => state,
         };
         Ok(count)
@@ -189,7 +189,7 @@ impl Reader {
             return malformed("a header line or the whole head is longer than 64 KiB");
         }
         self.line.extend_from_slice(&bytes[..count]);
-        if matches!(self.state, State::Head | State::Trailer) {
+        if matches!(self.state, ReplyState::Head | ReplyState::Trailer) {
             self.head.extend_from_slice(&bytes[..count]);
         }
         if end.is_some() {
@@ -202,25 +202,25 @@ impl Reader {
 
     fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
         match self.state {
-            State::Head if self.status.is_none() => self.status_line(line),
-            State::Head if line.is_empty() => self.end_of_head(),
-            State::Head => self.header(line),
-            State::ChunkSize => {
+            ReplyState::Head if self.status.is_none() => self.status_line(line),
+            ReplyState::Head if line.is_empty() => self.end_of_head(),
+            ReplyState::Head => self.header(line),
+            ReplyState::ChunkSize => {
                 let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
                 let size = std::str::from_utf8(digits).ok().filter(|digits| is_all(digits, 16));
                 let Some(size) = size.and_then(|digits| u64::from_str_radix(digits, 16).ok()) else {
                     return malformed("the size of a chunk is not a hexadecimal number");
                 };
-                self.state = if size == 0 { State::Trailer } else { State::Chunk(size) };
+                self.state = if size == 0 { ReplyState::Trailer } else { ReplyState::Chunk(size) };
                 Ok(())
             }
-            State::ChunkEnd if line.is_empty() => {
-                self.state = State::ChunkSize;
+            ReplyState::ChunkEnd if line.is_empty() => {
+                self.state = ReplyState::ChunkSize;
                 Ok(())
             }
-            State::ChunkEnd => malformed("a chunk is longer than its size"),
-            State::Trailer if line.is_empty() => {
-                self.state = State::Done;
+            ReplyState::ChunkEnd => malformed("a chunk is longer than its size"),
+            ReplyState::Trailer if line.is_empty() => {
+                self.state = ReplyState::Done;
                 Ok(())
             }
             _ => Ok(()),
@@ -283,10 +283,10 @@ impl Reader {
         }
         self.bodyless |= matches!(status, 101 | 204 | 304);
         self.state = match (self.bodyless, self.chunked, self.length) {
-            (true, ..) | (false, false, Some(0)) => State::Done,
-            (false, true, _) => State::ChunkSize,
-            (false, false, Some(length)) => State::Length(length),
-            (false, false, None) => State::UntilClose,
+            (true, ..) | (false, false, Some(0)) => ReplyState::Done,
+            (false, true, _) => ReplyState::ChunkSize,
+            (false, false, Some(length)) => ReplyState::Length(length),
+            (false, false, None) => ReplyState::UntilClose,
         };
         Ok(())
     }
@@ -309,8 +309,8 @@ mod tests {
     use super::*;
 
     /// Reads a reply in pieces of this size; returns it with the number of bytes after its end.
-    fn read(text: &str, piece: usize, closes: bool) -> Result<(Reply, usize), Fault> {
-        let mut reader = Reader::new(1_000, false);
+    fn read(text: &str, piece: usize, closes: bool) -> Result<(HttpReply, usize), Fault> {
+        let mut reader = ReplyReader::new(1_000, false);
         let mut surplus = 0;
         for piece in text.as_bytes().chunks(piece) {
             surplus += piece.len() - reader.take(piece)?;
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn nothing_grows_without_bound() {
-        let mut reader = Reader::new(1_000, false);
+        let mut reader = ReplyReader::new(1_000, false);
         let mut head = Ok(0);
         reader.take(b"HTTP/1.1 200 OK\r\n").unwrap();
         for _ in 0..100_000 {

@@ -10,7 +10,7 @@ use super::link::Link;
 use super::{HttpConnection, Lane, READ_BYTES};
 use crate::data::blame::HarnessFault;
 use crate::data::budget::Budget;
-use crate::data::transcript::{Awaited, Kind};
+use crate::data::transcript::{Awaited, EventKind};
 use crate::drive::fixture::{no_births, spawn_guard};
 use crate::drive::transport::child::{ChildConnection, ChildSpec};
 use crate::drive::transport::inbox::micros;
@@ -35,14 +35,14 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Location of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ServerAddress {
     pub(super) address: SocketAddr,
     /// Value of the `Host` header.
     pub(super) host: String,
     pub(super) path: String,
 }
 
-impl Place {
+impl ServerAddress {
     /// Parses a URL.
     pub(super) fn of(url: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
@@ -67,18 +67,18 @@ impl Place {
 
 /// Specification of a server to start.
 #[derive(Debug)]
-pub struct Start {
+pub struct ServerSpec {
     /// URL to post to.
     pub url: String,
     /// Process to start; `None` if the server already runs.
     pub child: Option<ChildSpec>,
     /// Sign of readiness, besides accepting a connection.
-    pub ready: Option<Ready>,
+    pub ready: Option<ReadySign>,
 }
 
 /// Sign that a server is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ready {
+pub enum ReadySign {
     /// Text on standard output.
     Stdout(String),
     /// Text on standard error.
@@ -87,7 +87,7 @@ pub enum Ready {
     Get(String),
 }
 
-impl Ready {
+impl ReadySign {
     /// Parses the two words of a configuration.
     pub fn of(told: &[String]) -> Option<Self> {
         let [how, text] = told else { return None };
@@ -102,18 +102,18 @@ impl Ready {
 
 /// Standard output of a server so far.
 #[derive(Default)]
-struct Said(Vec<u8>);
+struct StdoutSoFar(Vec<u8>);
 
-impl Log for Said {
-    fn record(&mut self, _at_us: u64, kind: Kind) {
-        if let Kind::Received { bytes } = kind {
+impl Log for StdoutSoFar {
+    fn record(&mut self, _at_us: u64, kind: EventKind) {
+        if let EventKind::Received { bytes } = kind {
             self.0.extend_from_slice(&bytes.0);
         }
     }
 }
 
 /// True if a GET of `path` returns status 200 to 299, 401 or 403. False without a reply.
-fn serves(place: &Place, path: &str, patience: Duration) -> bool {
+fn serves(place: &ServerAddress, path: &str, patience: Duration) -> bool {
     let ask = || {
         let mut socket = TcpStream::connect_timeout(&place.address, patience)?;
         socket.set_read_timeout(Some(patience))?;
@@ -207,8 +207,8 @@ pub fn placeholders(address: SocketAddr) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// Fails if it cannot be started, ends, or does not listen in time.
-pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpConnection, StartFault> {
-    let place = Place::of(&start.url).map_err(StartFault::Other)?;
+pub fn start(start: &ServerSpec, budget: &Budget, log: &mut dyn Log) -> Result<HttpConnection, StartFault> {
+    let place = ServerAddress::of(&start.url).map_err(StartFault::Other)?;
     let started = Instant::now();
     let mut child = match &start.child {
         None => None,
@@ -219,14 +219,16 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
         }
     };
     let patience = budget.start_up;
-    let mut said = Said::default();
+    let mut said = StdoutSoFar::default();
     let link = loop {
         let has = |bytes: &[u8], text: &str| memchr::memmem::find(bytes, text.as_bytes()).is_some();
         let is_ready = match &start.ready {
             None => true,
-            Some(Ready::Stdout(text)) => child.is_none() || has(&said.0, text),
-            Some(Ready::Stderr(text)) => child.as_ref().is_none_or(|child| has(child.stderr_so_far(), text)),
-            Some(Ready::Get(path)) => serves(&place, path, CONNECT_PATIENCE),
+            Some(ReadySign::Stdout(text)) => child.is_none() || has(&said.0, text),
+            Some(ReadySign::Stderr(text)) => {
+                child.as_ref().is_none_or(|child| has(child.stderr_so_far(), text))
+            }
+            Some(ReadySign::Get(path)) => serves(&place, path, CONNECT_PATIENCE),
         };
         let not_ready = || Err(std::io::Error::other("the condition `ready` did not become true"));
         match if is_ready { Link::connect(&place.address, CONNECT_PATIENCE) } else { not_ready() } {
@@ -235,7 +237,7 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
                 let url = &start.url;
                 if child.is_some() && started.elapsed() >= patience {
                     let waited_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    let kind = Kind::DeadlinePassed { awaited: Awaited::Frames, waited_ms };
+                    let kind = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms };
                     log.record(micros(started.elapsed()), kind);
                 }
                 return Err(StartFault::Other(format!(

@@ -15,26 +15,26 @@ use crate::drive::fixture::spawn_guard;
 use crate::drive::transport::child::ChildSpec;
 
 #[derive(Default)]
-struct Tape(Vec<Kind>);
+struct Tape(Vec<EventKind>);
 
 impl Log for Tape {
-    fn record(&mut self, _at_us: u64, kind: Kind) {
+    fn record(&mut self, _at_us: u64, kind: EventKind) {
         self.0.push(kind);
     }
 }
 
 impl Tape {
     fn lines(&self) -> Vec<String> {
-        let line = |kind: &Kind| match kind {
-            Kind::Received { bytes } => Some(String::from_utf8(bytes.0.clone()).unwrap()),
+        let line = |kind: &EventKind| match kind {
+            EventKind::Received { bytes } => Some(String::from_utf8(bytes.0.clone()).unwrap()),
             _ => None,
         };
         self.0.iter().filter_map(line).collect()
     }
 
     fn failures(&self) -> Vec<String> {
-        let reason = |kind: &Kind| match kind {
-            Kind::HttpFailed { reason, will_retry, .. } if !will_retry => Some(reason.clone()),
+        let reason = |kind: &EventKind| match kind {
+            EventKind::HttpFailed { reason, will_retry, .. } if !will_retry => Some(reason.clone()),
             _ => None,
         };
         self.0.iter().filter_map(reason).collect()
@@ -70,20 +70,20 @@ fn connect(serve: impl Fn(TcpStream) + Send + Sync + 'static, budget: &Budget) -
             thread::spawn(move || serve(stream));
         }
     });
-    match start(&Start { url, child: None, ready: None }, budget, &mut Silent) {
+    match start(&ServerSpec { url, child: None, ready: None }, budget, &mut Silent) {
         Ok(connection) => connection,
         Err(fault) => panic!("{}", fault.sentence()),
     }
 }
 
 /// Connection to a Python server started with its port and these arguments.
-fn serve(program: &str, args: &[&str], ready: Option<Ready>, temp: &Path) -> HttpConnection {
+fn serve(program: &str, args: &[&str], ready: Option<ReadySign>, temp: &Path) -> HttpConnection {
     let free = free_address().unwrap();
     let url = format!("http://{}/", free.get());
     let port = free.get().port().to_string();
     let argv = ["python3", "-c", program, &port].iter().chain(args).map(Into::into).collect();
     let child = ChildSpec::new(argv, temp.to_owned(), crate::drive::transport::child::guardian::mark());
-    let start = start(&Start { url, child: Some(child), ready }, &Budget::default(), &mut Silent);
+    let start = start(&ServerSpec { url, child: Some(child), ready }, &Budget::default(), &mut Silent);
     start.unwrap_or_else(|fault| panic!("{}", fault.sentence()))
 }
 
@@ -110,7 +110,9 @@ fn lines_are_posted_in_order_and_bodies_are_lines() {
         .0
         .iter()
         .filter_map(|kind| match kind {
-            Kind::HttpReply { step, of_step, connection: 0, reused, .. } => Some((*step, *of_step, *reused)),
+            EventKind::HttpReply { step, of_step, connection: 0, reused, .. } => {
+                Some((*step, *of_step, *reused))
+            }
             _ => None,
         })
         .collect();
@@ -128,8 +130,8 @@ fn what_came_of_a_reply_before_its_server_was_killed_is_the_reply() {
     let how = Carriage { killing: true, counted: true, ..Carriage::post() };
     connection.queue_step(0, b"x\n".to_vec(), Chunking::Whole, Some(&how));
     assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
-    let status = |kind: &Kind| match kind {
-        Kind::HttpReply { status, body_bytes, .. } => Some((*status, *body_bytes)),
+    let status = |kind: &EventKind| match kind {
+        EventKind::HttpReply { status, body_bytes, .. } => Some((*status, *body_bytes)),
         _ => None,
     };
     assert_eq!(tape.0.iter().find_map(status), Some((202, 2)));
@@ -159,7 +161,7 @@ fn bodies_are_told_to_the_byte() {
     };
     let told: Vec<&[u8]> = (0..transcript.events.len()).filter_map(|event| transcript.body(event)).collect();
     assert_eq!(told, bodies.map(str::as_bytes));
-    let is_twice = |event: &&Event| matches!(event.kind, Kind::HttpReply { body: Some(_), .. });
+    let is_twice = |event: &&Event| matches!(event.kind, EventKind::HttpReply { body: Some(_), .. });
     assert_eq!(transcript.events.iter().filter(is_twice).count(), 4, "what a line says is stored once");
 }
 
@@ -276,7 +278,7 @@ fn an_endless_body_ends_at_the_budget() {
     assert!(
         tape.0
             .iter()
-            .any(|kind| matches!(kind, Kind::StdoutOverflow { bytes_max, .. } if *bytes_max == 1 << 20))
+            .any(|kind| matches!(kind, EventKind::StdoutOverflow { bytes_max, .. } if *bytes_max == 1 << 20))
     );
 }
 
@@ -322,7 +324,7 @@ fn a_connection_that_was_dropped_without_a_word_is_tried_again_once() {
     let mut tape = Tape::default();
     connection.queue(b"a\nb\n".to_vec(), Chunking::Whole);
     assert_eq!(connection.pump(Until::Frames(2), LONG, &mut tape), Pumped::Reached);
-    assert!(tape.0.iter().any(|kind| matches!(kind, Kind::HttpFailed { will_retry: true, .. })));
+    assert!(tape.0.iter().any(|kind| matches!(kind, EventKind::HttpFailed { will_retry: true, .. })));
     assert!(tape.failures().is_empty());
 }
 
@@ -343,7 +345,7 @@ fn a_connection_that_ends_while_idle_is_not_passed_over() {
         assert_eq!(connection.pump(Until::Frames(frames), LONG, &mut tape), Pumped::Reached);
         heard.recv_timeout(LONG).unwrap();
     }
-    let ends = tape.0.iter().filter(|kind| matches!(kind, Kind::HttpFailed { will_retry: true, .. }));
+    let ends = tape.0.iter().filter(|kind| matches!(kind, EventKind::HttpFailed { will_retry: true, .. }));
     assert_eq!(ends.count(), 1);
     assert!(tape.failures().is_empty());
 }
@@ -357,7 +359,7 @@ fn raw_bytes_are_written_as_they_are_and_nothing_is_awaited() {
         said.send(String::from_utf8(bytes).unwrap()).unwrap();
     };
     let mut connection = connect(listens, &Budget::default());
-    let how = Carriage::post().framing(Framing::Cut).on(1);
+    let how = Carriage::post().framing(BodyFraming::Cut).on(1);
     connection.queue_step(0, b"half a hea".to_vec(), Chunking::Whole, Some(&how));
     connection.pump(Until::Written, LONG, &mut Silent);
     let pumped = connection.pump(Until::Frames(1), LONG, &mut Silent);
@@ -378,12 +380,12 @@ fn verbatim_requests_are_counted_however_they_end() {
     let mut connection = connect(listens, &Budget::default());
     let mut tape = Tape::default();
     for (text, number) in [("POST / HTTP/1.1\r\n\r\n", 1), ("half a hea", 2)] {
-        let how = Carriage { counted: true, ..Carriage::post().framing(Framing::Verbatim).on(number) };
+        let how = Carriage { counted: true, ..Carriage::post().framing(BodyFraming::Verbatim).on(number) };
         connection.queue_step(0, text.into(), Chunking::Whole, Some(&how));
     }
     assert_eq!(connection.pump(Until::Frames(2), LONG, &mut tape), Pumped::Reached);
     assert_eq!(tape.lines(), ["\n", "\n"]);
-    let statuses = tape.0.iter().filter(|kind| matches!(kind, Kind::HttpReply { status: 411, .. }));
+    let statuses = tape.0.iter().filter(|kind| matches!(kind, EventKind::HttpReply { status: 411, .. }));
     assert_eq!((statuses.count(), tape.failures().len()), (1, 1));
 }
 
@@ -468,13 +470,16 @@ fn nobody_who_listens_is_said_to_be_nobody() {
     let free = free_address().unwrap();
     let address = free.get();
     let budget = Budget { reply: Duration::from_millis(10), ..Budget::default() };
-    let start =
-        start(&Start { url: format!("http://{address}/"), child: None, ready: None }, &budget, &mut Silent);
+    let start = start(
+        &ServerSpec { url: format!("http://{address}/"), child: None, ready: None },
+        &budget,
+        &mut Silent,
+    );
     let Err(fault) = start else { panic!("somebody listens at {address}") };
     let words = fault.sentence();
     assert!(words.contains("nothing listens"), "{words}");
     for url in ["https://a/", "http://127.0.0.1:1/a b", "http://"] {
-        assert!(Place::of(url).is_err(), "{url}");
+        assert!(ServerAddress::of(url).is_err(), "{url}");
     }
 }
 
@@ -550,8 +555,8 @@ fn a_body_that_is_cut_ends_what_is_written_and_is_answered() {
     };
     let elsewhere = || Carriage { path: Some("/x".to_owned()), http_1_0: true, ..Carriage::post() };
     for (framing, shown) in [
-        (Framing::Short(3), "POST /x HTTP/1.0|Content-Length: 7|body\n"),
-        (Framing::OpenChunks(3), "POST /x HTTP/1.0|Transfer-Encoding: chunked|3.bod.1.y.\n"),
+        (BodyFraming::Short(3), "POST /x HTTP/1.0|Content-Length: 7|body\n"),
+        (BodyFraming::OpenChunks(3), "POST /x HTTP/1.0|Transfer-Encoding: chunked|3.bod.1.y.\n"),
     ] {
         assert_eq!(carried(shows, &[("body", elsewhere().framing(framing))]), [shown]);
     }
@@ -564,7 +569,7 @@ fn a_connection_that_nobody_has_taken_yet_has_not_failed() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 1).unwrap();
     let url = format!("http://{}/rpc", listener.local_addr().unwrap());
-    let start = start(&Start { url, child: None, ready: None }, &Budget::default(), &mut Silent);
+    let start = start(&ServerSpec { url, child: None, ready: None }, &Budget::default(), &mut Silent);
     let Ok(mut connection) = start else { panic!("it listens") };
     let mut tape = Tape::default();
     for number in 1..=COUNT {
@@ -594,7 +599,7 @@ fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
             }
         }
     });
-    let start = start(&Start { url, child: None, ready: None }, &Budget::default(), &mut Silent);
+    let start = start(&ServerSpec { url, child: None, ready: None }, &Budget::default(), &mut Silent);
     let Ok(mut connection) = start else { panic!("it listens") };
     let mut tape = Tape::default();
     for (at, number) in [0, 0, 1, 2, 0].into_iter().enumerate() {
@@ -610,7 +615,7 @@ fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
         connection.queue_step(5, b"5\n".to_vec(), Chunking::Whole, Some(&how));
     }
     assert_eq!(connection.pump(Until::Frames(8), LONG, &mut tape), Pumped::Reached);
-    let reused = tape.0.iter().filter(|kind| matches!(kind, Kind::HttpReply { reused: true, .. }));
+    let reused = tape.0.iter().filter(|kind| matches!(kind, EventKind::HttpReply { reused: true, .. }));
     assert_eq!(reused.count(), 1, "what goes on is used on");
 }
 
@@ -646,7 +651,7 @@ server.serve_forever()
 ";
     for (told, asked) in [(["get", "/health"], "4"), (["stdout", "now"], "3"), (["stderr", "now"], "3")] {
         let temp = tempfile::tempdir().unwrap();
-        let mut connection = serve(SERVER, &told[..1], Ready::of(&told.map(str::to_owned)), temp.path());
+        let mut connection = serve(SERVER, &told[..1], ReadySign::of(&told.map(str::to_owned)), temp.path());
         let mut tape = Tape::default();
         connection.queue_step(0, b"x\n".to_vec(), Chunking::Whole, None);
         assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
@@ -676,7 +681,7 @@ os._exit(3)
     assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Nothing(Awaited::Frames));
     connection.finish(&mut tape);
     assert!(
-        tape.0.iter().any(|kind| matches!(kind, Kind::Exited { exit: Exit::Code(3), .. })),
+        tape.0.iter().any(|kind| matches!(kind, EventKind::Exited { exit: Exit::Code(3), .. })),
         "{:?}",
         tape.0
     );

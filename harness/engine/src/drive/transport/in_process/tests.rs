@@ -7,46 +7,48 @@ const LONG: Duration = Duration::from_secs(20);
 const MIB: usize = 1 << 20;
 
 #[derive(Default)]
-struct Tape(Vec<(u64, Kind)>);
+struct Tape(Vec<(u64, EventKind)>);
 
 impl Log for Tape {
-    fn record(&mut self, at_us: u64, kind: Kind) {
+    fn record(&mut self, at_us: u64, kind: EventKind) {
         self.0.push((at_us, kind));
     }
 }
 
 impl Tape {
     fn stdout(&self) -> Vec<u8> {
-        let received = |(_, kind): &(u64, Kind)| match kind {
-            Kind::Received { bytes } => Some(bytes.0.clone()),
+        let received = |(_, kind): &(u64, EventKind)| match kind {
+            EventKind::Received { bytes } => Some(bytes.0.clone()),
             _ => None,
         };
         self.0.iter().filter_map(received).collect::<Vec<_>>().concat()
     }
 
-    fn last(&self) -> &Kind {
+    fn last(&self) -> &EventKind {
         &self.0.last().unwrap().1
     }
 }
 
 /// Machine made from a function.
-struct Does<F>(F);
+struct FnMachine<F>(F);
 
-impl<F: FnMut(Event<'_>, Millis, &mut Vec<Action>)> Machine for Does<F> {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+impl<F: FnMut(MachineEvent<'_>, Millis, &mut Vec<Action>)> Machine for FnMachine<F> {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         self.0(event, now, actions);
     }
 }
 
-fn connect(does: impl FnMut(Event<'_>, Millis, &mut Vec<Action>) + 'static) -> (InProcessConnection, Tape) {
-    (InProcessConnection::new(Box::new(Does(does)), &Budget::default()), Tape::default())
+fn connect(
+    does: impl FnMut(MachineEvent<'_>, Millis, &mut Vec<Action>) + 'static,
+) -> (InProcessConnection, Tape) {
+    (InProcessConnection::new(Box::new(FnMachine(does)), &Budget::default()), Tape::default())
 }
 
-fn echo(event: Event<'_>, _now: Millis, actions: &mut Vec<Action>) {
+fn echo(event: MachineEvent<'_>, _now: Millis, actions: &mut Vec<Action>) {
     match event {
-        Event::Stdin(bytes) => actions.push(Action::Stdout(bytes.to_vec())),
-        Event::StdinEof => actions.push(Action::Exit(0)),
-        Event::Terminate => actions.extend([Action::Stdout(b"bye\n".to_vec()), Action::Exit(7)]),
+        MachineEvent::Stdin(bytes) => actions.push(Action::Stdout(bytes.to_vec())),
+        MachineEvent::StdinEof => actions.push(Action::Exit(0)),
+        MachineEvent::Terminate => actions.extend([Action::Stdout(b"bye\n".to_vec()), Action::Exit(7)]),
         _ => panic!("{event:?}"),
     }
 }
@@ -65,7 +67,10 @@ fn what_is_queued_is_answered_without_time_passing() {
     connection.finish(&mut tape);
     assert_eq!(tape.stdout(), b"line\nline\nline\n");
     let tail: Vec<_> = tape.0[3..].iter().map(|(_, kind)| kind.clone()).collect();
-    assert_eq!(tail, [Kind::StdinClosed, Kind::StdoutClosed, Kind::Exited { exit: Exit::Code(0) }]);
+    assert_eq!(
+        tail,
+        [EventKind::StdinClosed, EventKind::StdoutClosed, EventKind::Exited { exit: Exit::Code(0) }]
+    );
     assert_eq!(connection.pump(Until::Frames(9), LONG, &mut tape), Pumped::Gone);
 }
 
@@ -76,7 +81,7 @@ fn chunks_are_events_and_large_ones_are_cut_as_a_pipe_cuts_them() {
     {
         let mut count = 0;
         let (mut connection, mut tape) = connect(move |event, _, actions| {
-            if let Event::Stdin(bytes) = event {
+            if let MachineEvent::Stdin(bytes) = event {
                 count += 1;
                 if bytes.ends_with(b"\n") {
                     actions.push(Action::Stdout(format!("{count}\n").into_bytes()));
@@ -92,8 +97,8 @@ fn chunks_are_events_and_large_ones_are_cut_as_a_pipe_cuts_them() {
 #[test]
 fn a_wait_jumps_to_the_moment_the_machine_asked_for() {
     let (mut connection, mut tape) = connect(|event, now, actions| match event {
-        Event::Stdin(_) => actions.push(Action::WakeAt(now + 5_000)),
-        Event::Wake => actions.push(Action::Stdout(format!("{now}\n").into_bytes())),
+        MachineEvent::Stdin(_) => actions.push(Action::WakeAt(now + 5_000)),
+        MachineEvent::Wake => actions.push(Action::Stdout(format!("{now}\n").into_bytes())),
         _ => {}
     });
     connection.queue(b"x".to_vec(), Chunking::Whole);
@@ -110,7 +115,7 @@ fn a_wait_jumps_to_the_moment_the_machine_asked_for() {
 #[test]
 fn a_machine_that_wakes_for_ever_meets_its_deadline() {
     let (mut connection, mut tape) = connect(|event, now, actions| {
-        if matches!(event, Event::Stdin(_) | Event::Wake) {
+        if matches!(event, MachineEvent::Stdin(_) | MachineEvent::Wake) {
             actions.push(Action::WakeAt(now));
         }
     });
@@ -127,14 +132,14 @@ struct Slow {
 }
 
 impl Machine for Slow {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+    fn handle(&mut self, event: MachineEvent<'_>, now: Millis, actions: &mut Vec<Action>) {
         match event {
-            Event::Stdin(bytes) => {
+            MachineEvent::Stdin(bytes) => {
                 assert!(!self.busy && bytes.len() == 1);
                 self.busy = true;
                 actions.push(Action::WakeAt(now + 1_000));
             }
-            Event::Wake => {
+            MachineEvent::Wake => {
                 self.busy = false;
                 actions.push(Action::Stdout(b"\n".to_vec()));
             }
@@ -159,14 +164,14 @@ fn a_busy_machine_is_not_fed() {
     assert_eq!(connection.pump(Until::Frames(3), LONG, &mut tape), Pumped::Reached);
     assert_eq!(connection.now_us(), 3_000_000);
     connection.finish(&mut tape);
-    assert_eq!(*tape.last(), Kind::Killed);
+    assert_eq!(*tape.last(), EventKind::Killed);
 }
 
 #[test]
 fn fetches_are_answered_by_the_fetcher_or_fail() {
     let fetch = || {
         connect(|event, _, actions| match event {
-            Event::Stdin(_) => actions.push(Action::Fetch {
+            MachineEvent::Stdin(_) => actions.push(Action::Fetch {
                 host: "127.0.0.1".to_owned(),
                 port: 80,
                 path: "/".to_owned(),
@@ -174,8 +179,8 @@ fn fetches_are_answered_by_the_fetcher_or_fail() {
                 body_bytes_max: 1_000,
                 timeout_ms: 1_000,
             }),
-            Event::Fetched(Ok(reply)) => actions.push(Action::Stdout(reply.body)),
-            Event::Fetched(Err(words)) => actions.push(Action::Stdout(words.into_bytes())),
+            MachineEvent::Fetched(Ok(reply)) => actions.push(Action::Stdout(reply.body)),
+            MachineEvent::Fetched(Err(words)) => actions.push(Action::Stdout(words.into_bytes())),
             _ => {}
         })
     };
@@ -201,7 +206,7 @@ fn ends_and_signals_are_recorded_as_a_process_shows_them() {
         connection.signal(name, &mut tape);
         assert_eq!(connection.pump(Until::Exited, LONG, &mut tape), Pumped::Reached);
         assert_eq!(connection.exit(), Some(exit), "{name}");
-        assert_eq!(tape.0[0].1, Kind::Signalled { signal: name.to_owned() });
+        assert_eq!(tape.0[0].1, EventKind::Signalled { signal: name.to_owned() });
     }
     let (mut connection, mut tape) = connect(|_, _, actions| {
         actions.extend([Action::Stderr(b"oops".to_vec()), Action::Abort, Action::Stdout(b"late".to_vec())]);
@@ -211,18 +216,18 @@ fn ends_and_signals_are_recorded_as_a_process_shows_them() {
     assert_eq!(connection.exit(), Some(Exit::Signal(6)));
     connection.finish(&mut tape);
     assert_eq!(tape.stdout(), b"");
-    assert!(tape.0.iter().any(|(_, kind)| *kind == Kind::StdinBroken { unwritten_bytes: 2 }));
-    assert!(matches!(tape.last(), Kind::Stderr { total_bytes: 4, .. }));
+    assert!(tape.0.iter().any(|(_, kind)| *kind == EventKind::StdinBroken { unwritten_bytes: 2 }));
+    assert!(matches!(tape.last(), EventKind::Stderr { total_bytes: 4, .. }));
 }
 
 #[test]
 fn too_much_output_ends_the_session() {
     let budget = Budget { stdout_bytes_max: 5, ..Budget::default() };
     let mut tape = Tape::default();
-    let mut connection = InProcessConnection::new(Box::new(Does(echo)), &budget);
+    let mut connection = InProcessConnection::new(Box::new(FnMachine(echo)), &budget);
     connection.queue(b"12345\n".to_vec(), Chunking::Whole);
     assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::OverBudget);
     connection.finish(&mut tape);
     assert_eq!(tape.stdout(), b"12345");
-    assert_eq!(*tape.last(), Kind::StdoutOverflow { bytes_max: 5, lines_max: None });
+    assert_eq!(*tape.last(), EventKind::StdoutOverflow { bytes_max: 5, lines_max: None });
 }

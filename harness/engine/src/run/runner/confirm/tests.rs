@@ -36,7 +36,7 @@ const CUT: &str = "printf hel; while read -r _; do :; done; sleep 60";
 #[derive(Default)]
 struct Watched {
     quiet: Arc<RwLock<()>>,
-    seen: Mutex<Seen>,
+    seen: Mutex<Occupancy>,
     /// Findings of each attempt, instead of those of the toy.
     told: Option<fn(usize) -> Vec<Finding>>,
     looks: AtomicUsize,
@@ -45,7 +45,7 @@ struct Watched {
 }
 
 #[derive(Default)]
-struct Seen {
+struct Occupancy {
     begun: BTreeSet<String>,
     /// Checks with a running conversation; true if it is their first.
     active: BTreeMap<String, bool>,
@@ -135,7 +135,7 @@ fn peer(script: &str, watched: &'static Watched) -> Peer {
 
 /// Runs this many checks against a shell peer beside this probe; returns the verdicts and a record of the
 /// conversations.
-fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
+fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Occupancy) {
     let watched: &'static Watched = Box::leak(Box::default());
     let clauses = Toy.checks()[0].clauses.clone();
     let check = |n: usize| {
