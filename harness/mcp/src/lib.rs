@@ -132,8 +132,9 @@ impl Boundary for Mcp {
         server::judge(transcript)
     }
 
-    fn lives_on(&self, _command: &str, _should: &str) -> Option<SurvivalClause> {
-        Some(server::LIVES_ON)
+    fn lives_on(&self, _command: &str, should: &str) -> Option<SurvivalClause> {
+        // A request before the end of the opening is valid.
+        (should != "MCP-INI-12").then_some(server::LIVES_ON)
     }
 
     fn complete_recorded(&self, facts: &mut Facts, transcript: &Transcript) {

@@ -360,12 +360,12 @@ fn with_client(
         for (method, answer) in &answers {
             talk.answering(method, answer.clone());
         }
-        call_free_tools(&mut talk)?;
         if !answers.is_empty() {
             // An id that comes twice needs two requests.
             talk.aim("MCP-SRQ-02");
             call_free_tools(&mut talk)?;
         }
+        call_free_tools(&mut talk)?;
         Ok(talk.finish())
     };
     Check::new(format!("mcp/stdio/{id}"), title, clauses.iter().copied(), "command", plan).feature("tools")

@@ -496,45 +496,6 @@ impl<'a> Walk<'a> {
         Some(LoggedSelection { kind: kind.to_owned(), aid: aid.to_owned(), patch: expected_patch })
     }
 
-    fn patched(&mut self, patch: Option<&Json>, step: u64) {
-        if let Some(Json::Object(members)) = patch {
-            members.iter().for_each(|(name, value)| self.inputs.set(name, value.clone()));
-        }
-        let is_empty = patch.and_then(Json::as_object).is_some_and(<[_]>::is_empty);
-        let entry = self.next_is(&["inputs_patched"]);
-        if is_empty && (entry.is_some() || self.next().is_some()) {
-            self.shown.insert("empty_patch_logged", entry.is_some().to_string());
-        }
-        let Some(entry) = entry else {
-            if patch.is_some() && !is_empty && !(self.course.killed && self.next().is_none()) {
-                let got = self.next().map_or("the end of the log".to_owned(), |it| {
-                    format!("`{}` on line {}", it.event, it.line)
-                });
-                self.faults.add(
-                    "LOG-WRITE-PATCHED",
-                    "not_there",
-                    "`inputs_patched` after a selection with a patch",
-                    got,
-                );
-            }
-            return;
-        };
-        self.at += 1;
-        self.step_is(entry, step);
-        let told = entry.payload.get("patch");
-        if told != patch || patch.is_none() {
-            let expected = format!(
-                "`patch` on line {} equals the patch of the selection: {}",
-                entry.line,
-                quoted(patch)
-            );
-            self.faults.add("LOG-WRITE-PATCHED", "patch", expected, quoted(told));
-        }
-        if let Some(inputs) = entry.payload.get("inputs").filter(|inputs| **inputs != self.inputs) {
-            self.wrong.push((At::Shown, self.selections, inputs.clone(), self.inputs.clone()));
-        }
-    }
-
     fn finished(&mut self, entry: &Entry) -> Option<()> {
         let payload = &entry.payload;
         let text = |name: &str| payload.get(name).and_then(Json::as_str);
