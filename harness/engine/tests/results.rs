@@ -188,7 +188,7 @@ fn a_file_cut_anywhere_says_so_and_keeps_its_complete_lines() {
         assert_eq!(file.runs[0].checks.len(), complete.min(3) - 1, "{length}");
         if length + 1 < whole.len() {
             let sentence = file.incomplete.unwrap();
-            assert!(sentence.contains("without a footer"), "{length}: {sentence}");
+            assert!(sentence.contains("has no footer"), "{length}: {sentence}");
         }
     }
 }

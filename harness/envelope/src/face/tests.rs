@@ -147,8 +147,8 @@ fn two_channels_are_compared_where_the_same_input_has_the_same_output() {
 #[test]
 fn a_reply_that_others_overtake_is_late_and_behind_a_closed_connection_it_is_lost() {
     for (status, got, is_of_time) in [
-        (0, "no reply, though later messages were answered", true),
-        (1, "the connection ended, though later messages were answered", false),
+        (0, "no reply, although later messages were answered", true),
+        (1, "the connection ended, although later messages were answered", false),
     ] {
         let mut talk = Talk::new(HTTP);
         let sent = with(PLAIN, [("user_id", "\"x\"")]);

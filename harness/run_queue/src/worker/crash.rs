@@ -236,9 +236,9 @@ mod tests {
         };
         let counted = counted(&Timeline::of(&transcript), &transcript.plan);
         let expected = [
-            "killed at the start of the worker: its job not begun, and run afterwards",
-            "killed when a program was started: its job running, and run again",
-            "killed when the inbox became empty: its job not begun, and run afterwards",
+            "killed at the start of the worker: its job was not started before the kill, and run afterwards",
+            "killed when a program was started: its job was running, and run again",
+            "killed when the inbox became empty: its job was not started before the kill, and run afterwards",
         ];
         assert_eq!(counted.into_iter().collect::<Vec<_>>(), expected.map(|what| (what.to_owned(), 1)));
     }

@@ -330,7 +330,7 @@ fn init_tries_the_roles_that_it_writes() {
     let folder = tempfile::tempdir().unwrap();
     let mut init = peerproof(folder.path());
     init.args(["init", "json_rpc", "--role", "echo=peerproof.echo", "--role", "fail=peerproof.echo"]);
-    let told = contains("no tool plays the role `fail`: it answers {\"jsonrpc\":\"2.0\"")
+    let told = contains("no tool plays the role `fail`: answers {\"jsonrpc\":\"2.0\"")
         .and(contains("the role `echo`").not());
     init.args(["--", binary(), "peer", "json_rpc", "--stdio"]).assert().code(0).stderr(told);
 }
@@ -404,7 +404,7 @@ fn a_server_that_wants_signatures_is_not_blamed_and_its_key_is_asked_for() {
     init.args(["init", "json_rpc"]).args(keyed).assert().code(0).stderr(needs);
     let assert = peerproof(folder.path()).arg("check").assert().code(4);
     assert.stdout(
-        contains("the first canary failed: error -32003: the server refuses unsigned messages")
+        contains("the first canary failed: error -32003: the server refuses unsigned")
             .and(contains("FAIL").not()),
     );
     let configuration = folder.path().join("peerproof.toml");
@@ -503,10 +503,10 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
         &out,
         &[
             "yes echo {\"method\":\"peerproof.echo\"} (configured; its trial passed)",
-            "no fail does not play the role: it answers {\"jsonrpc\"",
+            "no fail does not play the role: answers {\"jsonrpc\"",
             "no counter does not play the role",
             "-32601",
-            "no sleep does not play the role: it answers after",
+            "no sleep does not play the role: answers after",
         ],
     );
     // A server that prints something other than a message breaks a clause, and no role is to blame.

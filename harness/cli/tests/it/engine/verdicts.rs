@@ -84,7 +84,7 @@ fn what_was_not_carried_out_is_not_proved() {
     let found = &run(&toolhost(&["--choice", "blank_line=end"]), &[&check])[&check.id];
     let Verdict::Untestable(why) = &found.verdict else { panic!("{:?}", found.verdict) };
     assert_eq!(why.code, "step_left_out");
-    assert!(why.detail.ends_with("the peer had ended (exit status 0)"), "{why}");
+    assert!(why.detail.ends_with("the peer ended before them (exit status 0)"), "{why}");
 }
 
 /// The peer is correct, but the expectations make it wrong: first a SHOULD, then a MUST.

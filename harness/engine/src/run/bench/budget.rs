@@ -189,14 +189,14 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, word) in [
-            ("", "bounds nothing"),
-            ("rows = 1", "no table"),
+            ("", "has no bounds"),
+            ("rows = 1", "not a table"),
             ("[row.x]\nreq_s_min = 1", "unknown key \"row\""),
-            ("[rows.x]\n", "bounds nothing"),
+            ("[rows.x]\n", "has no bounds"),
             ("[rows.x]\nreq_s_mni = 1", "did you mean \"req_s_min\"?"),
             ("[rows.x]\nreq_s_max = 1", "unknown key \"req_s_max\""),
-            ("[rows.x]\nreq_s_min = \"1\"", "no number"),
-            ("[rows.x]\nreq_s_min = nan", "no number"),
+            ("[rows.x]\nreq_s_min = \"1\"", "not a number"),
+            ("[rows.x]\nreq_s_min = nan", "not a number"),
             ("[rows.\"[\"]\nreq_s_min = 1", "not a valid pattern"),
             ("[rows.x\n", "line 1"),
         ] {

@@ -171,7 +171,9 @@ mod tests {
             told(at_end, true).unwrap().detail.ends_with("exceeded its time limit"),
             "no choice excuses that"
         );
-        assert!(told(by_itself.clone(), false).unwrap().detail.ends_with("had ended (exit status 0)"));
+        assert!(
+            told(by_itself.clone(), false).unwrap().detail.ends_with("ended before them (exit status 0)")
+        );
         assert_eq!(told(by_itself, true), None, "an end may be the choice");
     }
 }

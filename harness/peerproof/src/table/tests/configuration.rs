@@ -124,7 +124,7 @@ fn the_folder_of_the_file_is_where_the_peer_runs() {
     std::fs::write(folder.path().join("host"), "").unwrap();
     assert!(error(PEER).contains("not executable"), "{}", error(PEER));
     let bare = "[peer]\nboundary = \"toolhost\"\nserve = [\"host\"]\n";
-    assert!(error(bare).contains("did you mean ./host?"), "{}", error(bare));
+    assert!(error(bare).contains("put its interpreter before it"), "{}", error(bare));
 }
 
 #[test]

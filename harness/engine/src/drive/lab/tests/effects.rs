@@ -75,7 +75,7 @@ fn a_process_is_killed_once_something_is_seen() {
     assert_eq!(transcript.exit(0), Some(Exit::Signal(9)));
     let signals = those(&transcript, |kind| matches!(kind, EventKind::Signalled { .. }).then_some(()));
     assert_eq!(signals.len(), 1, "none is sent where nothing was seen");
-    let counted = ["killed behind `path`", "not killed, for no `path` was seen"];
+    let counted = ["killed after `path`", "not killed: `path` was not seen"];
     assert_eq!(transcript.kills(), counted.map(|what| (what.to_owned(), 1)).into());
     assert_eq!(looked(&transcript, "queue/processing/a").len(), 1);
 }

@@ -257,7 +257,7 @@ fn what_came_of_a_reply_that_never_ends_is_recorded() {
     assert_eq!(tape.failures(), Vec::<String>::new(), "it may still come");
     connection.close_stdin();
     connection.pump(Until::Exited, Duration::from_millis(1), &mut tape);
-    let came = "status 200 and 5 bytes of a body of which Content-Length says 100, and no more";
+    let came = "status 200 and 5 bytes of a body; Content-Length is 100, and no more";
     assert_eq!(tape.failures(), [came]);
 }
 
