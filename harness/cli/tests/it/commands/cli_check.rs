@@ -535,7 +535,7 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     let text = format!("[peer]\nboundary = \"policy_driver\"\ncommand = {command}\n[roles]\n{stops}\n");
     fs::write(folder.path().join("peerproof.toml"), text).unwrap();
     let out = peerproof(folder.path()).arg("doctor").assert().code(0).get_output().stdout.clone();
-    let told = "no pick does not play the role: for its payload come exit status 0 and \"<NOOP><END>\\n\", not a PICK";
+    let told = "no pick does not play the role: with its payload the driver gives exit status 0 and \"<NOOP><END>\\n\", not a PICK";
     said(&String::from_utf8_lossy(&out), &[told]);
     let out = doctor("policy_driver", &[], &["--select"]);
     said(&out, &["it answers as `selector`", "side = \"consumer\""]);
