@@ -8,6 +8,7 @@ mod expect;
 mod first_contact;
 mod interrupt;
 mod matrix;
+mod mcp;
 mod memory;
 mod private;
 mod record;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::start::{binary, peerproof};
+use crate::start::peerproof;
 
 const SECRET: &str = "hunter/2-Zx9qLw";
 
@@ -96,7 +96,7 @@ reference = []
 
 /// Other commands that talk to peers, each with a part of its output about this one.
 const OTHERS: [(&[&str], &str); 5] = [
-    (&["bench", "json_rpc", "--config", "peerproof.toml", "--role", "echo=x", "--quick"], "no JSON"),
+    (&["bench", "json_rpc", "--config", "peerproof.toml", "--role", "echo=x", "--quick"], "not JSON"),
     (
         &[
             "bench",
@@ -258,24 +258,4 @@ fn no_other_command_tells_what_a_peer_must_not() {
     for (path, bytes) in bench.artefacts() {
         assert!(!has_secret(&bytes), "{}: {}", path.display(), String::from_utf8_lossy(&bytes));
     }
-}
-
-#[test]
-fn a_server_of_mcp_has_a_home_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let checked = |more: &[&str], condition: &str| {
-        let server = format!("{condition} && exec \"$0\" peer mcp server");
-        let mut command = peerproof(folder.path());
-        command.env("HOME", folder.path()).env("HTTP_PROXY", "http://127.0.0.1:9").args(["check", "mcp"]);
-        command.args(["--filter", "mcp/stdio/canary/*"]).args(more).args([
-            "--",
-            "sh",
-            "-c",
-            &server,
-            binary(),
-        ]);
-        command.assert().success();
-    };
-    checked(&[], r#"[ "$HOME" = "$PWD" ] && [ -z "$(ls -A)" ] && [ -z "$HTTP_PROXY" ]"#);
-    checked(&["--env", "HOME=/other"], r#"[ "$HOME" = /other ]"#);
 }
