@@ -18,13 +18,13 @@ pub enum FigureError {
         error: io::Error,
     },
     /// The operating system refuses something else.
-    #[error("{0}")]
+    #[error(transparent)]
     System(#[from] io::Error),
     /// The engine could not finish a conversation.
-    #[error("{0}")]
+    #[error(transparent)]
     Unfinished(#[from] Unfinished),
     /// The reference does not read its own block.
-    #[error("{0}")]
+    #[error(transparent)]
     Block(#[from] BlockError),
     /// A peer, or this machine, does not behave as the figure needs.
     #[error("{0}")]

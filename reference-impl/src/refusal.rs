@@ -8,7 +8,7 @@ use crate::json::{self, Text};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The input is not JSON, or is JSON that the configuration refuses.
-    #[error("{0}")]
+    #[error(transparent)]
     Json(#[from] json::Error),
     /// A part of the input is refused.
     #[error("{part}: {error}")]

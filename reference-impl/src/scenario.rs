@@ -6,7 +6,7 @@ use crate::json;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
     /// It is not JSON.
-    #[error("{0}")]
+    #[error(transparent)]
     Json(#[from] json::Error),
     /// It has no array `calls`.
     #[error("the scenario has no list of calls")]

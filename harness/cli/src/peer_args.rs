@@ -277,11 +277,11 @@ impl PeerArgs {
         for role in &self.roles {
             let (name, own) = pair("--role", "NAME=OWN", role)?;
             // The first member of a role names the peer's own tool or method.
-            let members = keys_of(config).find_map(|key| key.members.first());
+            let members = role_keys(config).find_map(|key| key.members.first());
             let member = members.and_then(|member| member.split(':').next()).unwrap_or("aid");
             let whole = serde_json::from_str::<Value>(own).ok().filter(Value::is_object);
             let is_part =
-                whole.is_none() && keys_of(config).any(|key| key.name == name && key.members.len() > 1);
+                whole.is_none() && role_keys(config).any(|key| key.name == name && key.members.len() > 1);
             let set = config.set_role(name, whole.unwrap_or_else(|| json!({ member: own })));
             set.map_err(|error| match is_part {
                 true => Misconfigured::from(format!(
@@ -328,8 +328,8 @@ impl PeerArgs {
     }
 }
 
-/// Roles of the boundary.
-fn keys_of(config: &Config) -> impl Iterator<Item = &'static ConfigKey> {
+/// Configuration keys of the roles of the boundary.
+fn role_keys(config: &Config) -> impl Iterator<Item = &'static ConfigKey> {
     config.boundary.config_keys().iter().filter(|key| key.table == "roles")
 }
 

@@ -70,16 +70,16 @@ pub enum StartError {
         usage: &'static str,
     },
     /// A refused choice.
-    #[error("{0}")]
+    #[error(transparent)]
     Choice(#[from] ChoiceError),
     /// A refused limit.
-    #[error("{0}")]
+    #[error(transparent)]
     Limit(#[from] LimitError),
     /// A refused variable.
-    #[error("{0}")]
+    #[error(transparent)]
     Setting(#[from] SettingError),
     /// An invalid scenario.
-    #[error("{0}")]
+    #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// A file cannot be opened or read.
     #[error("{action}{path}: {error}")]
@@ -99,7 +99,7 @@ pub enum StartError {
     #[error("the path of this program is no text")]
     OwnPathNotText,
     /// The operating system refuses something else.
-    #[error("{0}")]
+    #[error(transparent)]
     System(#[from] io::Error),
     /// Anything else.
     #[error("{0}")]

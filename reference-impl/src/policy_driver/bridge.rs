@@ -27,7 +27,7 @@ pub struct BridgeConfig {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum BridgeError {
     /// The payload is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Payload(#[from] Refusal),
     /// The URL of the model is missing.
     #[error("MACHINA_POLICY_LLM_URL is not set")]
@@ -39,7 +39,7 @@ enum BridgeError {
     #[error("MACHINA_POLICY_LLM_AUTH is no value of a header")]
     Authorization,
     /// The exchange with the model failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Fetch(#[from] FetchError),
     /// The model answered with this status.
     #[error("the model answered with status {0}")]

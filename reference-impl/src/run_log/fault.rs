@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogFault {
     /// A line, its payload, a patch or a state is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Malformed(#[from] Refusal),
     /// The framing of a line is wrong: its length, its end, or a blank line.
     #[error("{0}")]

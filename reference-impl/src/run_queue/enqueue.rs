@@ -19,7 +19,7 @@ const TRIES: u64 = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Malformed(#[from] Refusal),
     /// A file operation failed.
     #[error("the queue cannot take it: {0}")]

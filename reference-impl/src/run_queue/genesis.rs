@@ -50,7 +50,7 @@ const AIDS_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GenesisError {
     /// The input is refused.
-    #[error("{0}")]
+    #[error(transparent)]
     Input(#[from] Refusal),
     /// A folder cannot be created.
     #[error("{0}")]
@@ -59,7 +59,7 @@ pub enum GenesisError {
     #[error("it cannot be written: {0}")]
     Write(#[source] Fault),
     /// A compiler or a program failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Workshop(#[from] WorkshopError),
     /// A program does not behave like a toolhost, or its tool failed.
     #[error("{0}")]

@@ -624,12 +624,8 @@ pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     if !judgement.findings.is_empty() {
         let by_model = findings_of_model(boundary, transcript);
         let program = |command: &str| boundary.program_of(command);
-        occasion::fill_in(transcript, &mut judgement.findings, &by_model, &program);
-        let of_method = |finding: &&mut Finding| boundary.refuses_by_method() && finding.is_of_refusal();
-        for occasion in judgement.findings.iter_mut().filter(of_method).filter_map(|it| it.occasion.as_mut())
-        {
-            occasion.is_of_method = true;
-        }
+        let is_by_method = boundary.refuses_by_method();
+        occasion::fill_in(transcript, &mut judgement.findings, &by_model, &program, is_by_method);
     }
     judgement
 }

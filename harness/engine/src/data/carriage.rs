@@ -103,7 +103,10 @@ pub enum Spelling {
 
 impl Spelling {
     /// Spells the header lines of a head, whose first line stays as it is.
-    pub fn of(self, head: &str) -> String {
+    pub fn of(self, head: String) -> String {
+        if self == Self::Usual {
+            return head;
+        }
         let mut lines = head.split_inclusive('\n');
         let first = lines.next().unwrap_or_default().to_owned();
         let spelled = lines.map(|line| match (self, line.split_once(": ")) {
@@ -241,9 +244,12 @@ mod tests {
     #[test]
     fn header_lines_have_several_spellings() {
         let head = "POST /: HTTP/1.1\r\nHost: a:80\r\nX-Y: b: C\r\n\r\n";
-        assert_eq!(Spelling::Usual.of(head), head);
-        assert_eq!(Spelling::LowerCase.of(head), "POST /: HTTP/1.1\r\nhost: a:80\r\nx-y: b: C\r\n\r\n");
-        assert_eq!(Spelling::Tight.of(head), "POST /: HTTP/1.1\r\nHost:a:80\r\nX-Y:b: C\r\n\r\n");
+        assert_eq!(Spelling::Usual.of(head.to_owned()), head);
+        assert_eq!(
+            Spelling::LowerCase.of(head.to_owned()),
+            "POST /: HTTP/1.1\r\nhost: a:80\r\nx-y: b: C\r\n\r\n"
+        );
+        assert_eq!(Spelling::Tight.of(head.to_owned()), "POST /: HTTP/1.1\r\nHost:a:80\r\nX-Y:b: C\r\n\r\n");
     }
 
     #[test]

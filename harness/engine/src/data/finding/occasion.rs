@@ -129,6 +129,7 @@ pub fn fill_in(
     findings: &mut [Finding],
     by_model: &[Finding],
     program: &dyn Fn(&str) -> String,
+    is_by_method: bool,
 ) {
     if findings.is_empty() {
         return;
@@ -180,7 +181,7 @@ pub fn fill_in(
             is_vehicle,
             is_aimed,
             is_echo,
-            is_of_method: false,
+            is_of_method: is_by_method && finding.is_of_refusal(),
         }));
     }
 }
@@ -345,7 +346,7 @@ mod tests {
             timeout_scale: 1.0,
         };
         let mut findings = [finding.at(lines.len() - 1)];
-        fill_in(&transcript, &mut findings, by_model, &|_| "provider".to_owned());
+        fill_in(&transcript, &mut findings, by_model, &|_| "provider".to_owned(), false);
         let [finding] = findings;
         finding.occasion.unwrap_or_else(|| unreachable!("each finding has its occasion"))
     }

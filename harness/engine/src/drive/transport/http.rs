@@ -232,7 +232,7 @@ impl HttpConnection {
             }
         }
         head.push_str("\r\n");
-        (how.spelling.of(&head).into_bytes(), bytes)
+        (how.spelling.of(head).into_bytes(), bytes)
     }
 
     /// Makes all progress that is possible without blocking.

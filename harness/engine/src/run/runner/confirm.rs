@@ -330,7 +330,7 @@ impl RunContext<'_> {
         let total = self.times(check, &verdict, first);
         let (mut seen, mut gone, mut times) = (1 + seen_again, Vec::new(), 1.0);
         while seen + (gone.len() as u32) < total && !self.is_interrupted() {
-            match self.look(check, findings, bound, &mut times) {
+            match self.look(check, (first, findings), bound, &mut times) {
                 Attempt::Shown => seen += 1,
                 Attempt::Gone(judgement, was_busy) => gone.push((judgement, was_busy)),
                 Attempt::TooBusy(strain) => return Confirmed::As(too_busy(&strain)),
@@ -342,7 +342,7 @@ impl RunContext<'_> {
             && total > 1
             && !self.is_interrupted()
             && (had_company || gone.iter().any(|(_, was_busy)| *was_busy))
-            && let Attempt::Gone(judgement, _) = self.look(check, findings, bound, &mut times)
+            && let Attempt::Gone(judgement, _) = self.look(check, (first, findings), bound, &mut times)
             && !self.is_interrupted()
         {
             if judgement.findings.is_empty() {
@@ -359,9 +359,14 @@ impl RunContext<'_> {
     }
 
     /// Runs a check beside a probe with time limits multiplied by `times`. If the machine was too busy, raises `times`
-    /// to the slowdown of the probe, so that other faults still show.
-    fn look(&self, check: &Check, findings: &[Finding], bound: Duration, times: &mut f64) -> Attempt {
-        let Some(first) = findings.first() else { return Attempt::Shown };
+    /// to the slowdown of the probe, so that other faults still show. The findings come with the first of them.
+    fn look(
+        &self,
+        check: &Check,
+        (first, findings): (&Finding, &[Finding]),
+        bound: Duration,
+        times: &mut f64,
+    ) -> Attempt {
         // A rule with its own clock does not get longer.
         let is_ours = is_silence(first) || !first.timed;
         let mut strain = Strain::default();
