@@ -17,7 +17,7 @@ use peerproof_reference::policy_driver::settings::Settings;
 use crate::pipe::Pipe;
 
 /// Maximum output of a driver, bytes.
-pub const OUTPUT_BYTES: usize = 65_536;
+pub(crate) const OUTPUT_BYTES: usize = 65_536;
 
 /// Reference's parser with a selector's defaults.
 pub fn reader() -> BlockReader {

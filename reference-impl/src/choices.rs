@@ -110,7 +110,7 @@ two! {
 impl Bom {
     /// Returns the text without its byte order mark if marks are ignored. A mark that stays is refused later, as
     /// invalid JSON.
-    pub fn strip(self, text: &[u8]) -> &[u8] {
+    pub(crate) fn strip(self, text: &[u8]) -> &[u8] {
         match self {
             Self::Ignore => text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text),
             Self::Refuse => text,

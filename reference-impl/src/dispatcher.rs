@@ -22,9 +22,9 @@
 //! - A success needs `ok:true`, `status:"OK"` and a string `output_json` that holds one JSON value. `error` and
 //!   `ds_state` of a success are ignored.
 
-pub mod call;
+pub(crate) mod call;
 mod choices;
-pub mod machine;
+pub(crate) mod machine;
 pub mod mutants;
 pub mod reply;
 #[cfg(test)]
@@ -84,7 +84,7 @@ impl Config {
 
     /// Sets the time limit of a toolhost from the value of `MACHINA_TOOLHOST_TIMEOUT`. Keeps the default if the value
     /// is no time (see [`timeout_ms`]).
-    pub fn read_timeout(&mut self, seconds: &str, fractions: FractionalTimeout) {
+    pub(crate) fn read_timeout(&mut self, seconds: &str, fractions: FractionalTimeout) {
         let Some(time_ms) = timeout_ms(seconds) else { return };
         let is_fraction = seconds.trim().parse::<f64>().is_ok_and(|seconds| seconds.fract() != 0.0);
         match fractions {

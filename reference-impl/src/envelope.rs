@@ -4,15 +4,15 @@
 //! either returns the envelope unchanged ([`choices::Process::Identity`]) or runs the next of six deterministic agents
 //! ([`advance`]).
 
-pub mod advance;
-pub mod agents;
+pub(crate) mod advance;
+pub(crate) mod agents;
 pub mod choices;
-pub mod datetime;
+pub(crate) mod datetime;
 mod engine;
-pub mod kind;
-pub mod members;
+pub(crate) mod kind;
+pub(crate) mod members;
 pub mod mutants;
-pub mod validate;
+pub(crate) mod validate;
 
 pub use choices::Choices;
 pub use engine::{Engine, refusal};

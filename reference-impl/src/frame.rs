@@ -127,7 +127,7 @@ impl LineReader {
 
 /// Appends to the buffer of a stream that is read as a whole. If the result would exceed `bytes_max`, empties the
 /// buffer and returns false.
-pub fn append_within(held: &mut Vec<u8>, bytes: &[u8], bytes_max: usize) -> bool {
+pub(crate) fn append_within(held: &mut Vec<u8>, bytes: &[u8], bytes_max: usize) -> bool {
     if bytes.len() > bytes_max.saturating_sub(held.len()) {
         *held = Vec::new();
         return false;

@@ -110,12 +110,12 @@ impl RequestReader {
     }
 
     /// True if no byte of a request has arrived.
-    pub fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_at_rest(&self) -> bool {
         self.state == State::RequestLine && self.line.is_empty()
     }
 
     /// Request with the part of its body that has arrived; `None` before its head is complete.
-    pub fn so_far(&self) -> Option<HttpRequest> {
+    pub(crate) fn so_far(&self) -> Option<HttpRequest> {
         let is_head = matches!(self.state, State::RequestLine | State::Headers);
         (!is_head).then(|| HttpRequest { body: Some(self.body.clone()), ..self.request.clone() })
     }
@@ -296,7 +296,7 @@ fn number(digits: &[u8], radix: u32) -> Option<u64> {
 }
 
 /// Reason phrase of a status.
-pub fn reason_phrase(status: u16) -> &'static str {
+pub(crate) fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         201 => "Created",

@@ -1,16 +1,16 @@
 //! The shells: with the `refpeer` binary, the only code of the crate that uses the operating system.
 
-pub mod asking;
+pub(crate) mod asking;
 pub mod dispatcher;
 pub mod envelope;
 pub mod envelope_caller;
 pub mod faults;
-pub mod fetch;
+pub(crate) mod fetch;
 pub mod http_faults;
 pub mod http_server;
 pub mod json_rpc;
 pub mod json_rpc_client;
-pub mod json_rpc_http;
+pub(crate) mod json_rpc_http;
 pub mod mcp;
 mod payload_file;
 pub mod policy_driver;

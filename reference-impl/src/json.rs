@@ -16,11 +16,12 @@ mod text;
 mod value;
 mod write;
 
-pub use number::{Number, is_big, rounded};
+pub use number::{Number, rounded};
 pub use scanner::{Document, Kind, Object, Raw, Scanned, Scanner, Traits};
 pub use text::{RawStr, Text, unescape_document};
 pub use value::Value;
-pub use write::{write_canonical, write_str, write_text, write_value};
+pub(crate) use write::write_text;
+pub use write::{write_canonical, write_str, write_value};
 
 /// Error that says why a text is not JSON, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -148,7 +149,7 @@ pub struct Policy {
 
 impl Policy {
     /// True if this policy may refuse a text with `traits`; [`Value::parse`] then decides.
-    pub fn may_refuse(&self, traits: Traits) -> bool {
+    pub(crate) fn may_refuse(&self, traits: Traits) -> bool {
         (traits.duplicate_keys && self.duplicate_keys == DuplicateKeys::Refuse)
             || (traits.lone_surrogates && self.lone_surrogates == LoneSurrogates::Refuse)
             || (traits.big_numbers && self.big_numbers == BigNumbers::Refuse)

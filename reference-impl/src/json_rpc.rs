@@ -38,12 +38,12 @@ pub use choices::{
 };
 pub use context::Context;
 pub(crate) use decode::refusal;
-pub use execute::MODEL;
-pub use gzip::inflate;
+pub(crate) use gzip::inflate;
 pub use jcs::write_jcs;
 pub use method::{Answer, Call, Method, MethodTable, Outcome, Step, Task, World};
 pub use params::{Members, Named, Params, members};
-pub use rate::{RATE_REQUESTS_MAX, RateConfig, RateLimiter, SlidingWindow};
+pub(crate) use rate::RATE_REQUESTS_MAX;
+pub use rate::{RateConfig, RateLimiter, SlidingWindow};
 pub use reply::{Failure, FailureKind, ResultText};
 pub use roles::methods;
 pub use server::{Channel, Output, Server, Ticket};

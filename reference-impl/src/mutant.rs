@@ -5,20 +5,21 @@
 //! configuration, replaces a component, rewrites input and output, or wraps the whole machine or process. Each peer's
 //! `mutants` module is a table of such changes.
 
-pub mod http;
+pub(crate) mod http;
 mod intake;
 mod machines;
-pub mod text;
-pub mod values;
+pub(crate) mod text;
+pub(crate) mod values;
 
 use std::convert::Infallible;
 
 use crate::machine::Machine;
 
 pub use intake::{Intake, Piece};
-pub use machines::{
+pub use machines::wrap;
+pub(crate) use machines::{
     ends_at_silence, exit_status_at_eof, flushes_late, one_line_a_read, reads_are_lines, stays_after_eof,
-    waits_anew, whole_lines_only, wrap,
+    waits_anew, whole_lines_only,
 };
 
 /// A machine of any kind.
@@ -103,7 +104,7 @@ impl<C, P, W, F> Mutant<C, P, W, F> {
     }
 
     /// Marks the mutant as one whose fault shows only with `feature`.
-    pub const fn needing(mut self, feature: &'static str) -> Self {
+    pub(crate) const fn needing(mut self, feature: &'static str) -> Self {
         self.needs = Some(feature);
         self
     }
@@ -127,7 +128,7 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
     }
 
     /// Rewriting of input and output, if it has one.
-    pub fn rewriting(&self) -> Option<W> {
+    pub(crate) fn rewriting(&self) -> Option<W> {
         match self.seam {
             Seam::Wire(rewriting) => Some(rewriting),
             _ => None,
@@ -135,7 +136,7 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
     }
 
     /// Changes the configuration, if that is its seam.
-    pub fn configure(&self, config: &mut C) {
+    pub(crate) fn configure(&self, config: &mut C) {
         if let Seam::Config(change) = self.seam {
             change(config);
         }
@@ -150,7 +151,7 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
     }
 
     /// Wrapper of the machine, if it has one.
-    pub fn wrapping(&self) -> Option<fn(Inner) -> Inner> {
+    pub(crate) fn wrapping(&self) -> Option<fn(Inner) -> Inner> {
         match self.seam {
             Seam::Machine(wrap) => Some(wrap),
             _ => None,
@@ -222,7 +223,7 @@ pub const fn shell<C, P, W, F>(
 }
 
 /// Creates a mutant with a fault of the transport.
-pub const fn carrier<C, P, W, F>(
+pub(crate) const fn carrier<C, P, W, F>(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,

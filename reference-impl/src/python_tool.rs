@@ -5,9 +5,9 @@
 //! never reaches standard output, because the result has a separate channel. [`service::Service`] passes each HTTP
 //! call to such a runner, and [`runtime::Runtime`] makes the calls of a scenario.
 
-pub mod choices;
+pub(crate) mod choices;
 pub mod mutants;
-pub mod request;
+pub(crate) mod request;
 mod runner;
 pub mod runtime;
 pub mod service;
@@ -25,7 +25,7 @@ pub fn machine(config: Config) -> Box<dyn Machine + Send> {
 }
 
 /// Guarantees that the runner enforces.
-pub const GUARANTEES: [&str; 6] = [
+pub(crate) const GUARANTEES: [&str; 6] = [
     "no_filesystem_write",
     "no_filesystem_read",
     "no_network",

@@ -19,21 +19,21 @@
 //! - A runner writes `deterministic` on a `tool_ok` only: a timeout or a crash need not happen again. A replayer that
 //!   re-runs the tool of a `tool_error` expects it to fail again, in any way.
 
-pub mod choices;
-pub mod digest;
-pub mod event;
+pub(crate) mod choices;
+pub(crate) mod digest;
+pub(crate) mod event;
 mod fault;
-pub mod line;
+pub(crate) mod line;
 pub mod mutants;
 mod replay;
 mod replayer;
 mod request;
 mod rules;
 mod runner;
-pub mod state;
+pub(crate) mod state;
 #[cfg(test)]
 mod tests;
-pub mod tool;
+pub(crate) mod tool;
 
 pub use choices::Choices;
 pub use fault::LogFault;

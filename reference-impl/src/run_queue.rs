@@ -18,7 +18,7 @@
 //! - Writers use `tmp/` beside the inbox. Runs without a `--runner` write their logs to `out/`.
 
 mod adapter;
-pub mod choices;
+pub(crate) mod choices;
 mod decisions;
 pub mod disk;
 mod enqueue;
@@ -28,11 +28,12 @@ pub mod mutants;
 mod tests;
 mod worker;
 
-pub use adapter::{Adapter, token_matches};
+pub use adapter::Adapter;
+pub(crate) use adapter::token_matches;
 pub use choices::Choices;
 pub use decisions::{Careful, Decisions, Treat};
 pub use enqueue::{AID as ENQUEUE_AID, EnqueueTool, Refused, enqueue};
-pub use worker::{STATUS_SECOND, Worker};
+pub use worker::Worker;
 
 use crate::limits::Limits;
 use crate::machine::Millis;

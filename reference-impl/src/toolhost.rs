@@ -28,14 +28,12 @@ pub use choices::{
     LastLine, LoopbackHosts, NullMember, OddDelta, Redirects, RemovedInFull, SameKeyOtherInput,
     SetAndRemoved, SizeBytesWrong,
 };
-pub use host::LEASE_ISSUE;
 pub use http_get::{AllowedHosts, HttpGet};
 pub use lease::{Grant, LeaseTable, MemoryLeases, Rejection};
 pub use run::Run;
 pub use serve::Serve;
-pub use state::{
-    Artifact, MemoryState, SLOTS, Slots, StateChange, StateStore, slot_number, write_delta, write_full,
-};
+pub use state::{Artifact, MemoryState, Slots, StateChange, StateStore};
+pub(crate) use state::{SLOTS, write_full};
 pub use tool::{
     Answer, Context, FetchRequest, Input, Output, Printed, Status, Step, Tool, ToolEntry, ToolResult,
     ToolTable,

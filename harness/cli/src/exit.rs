@@ -33,7 +33,7 @@ pub enum Exit {
 
 impl Exit {
     /// Status with this number; unknown numbers count as faults of the harness.
-    pub fn from_code(code: i32) -> Self {
+    pub(crate) fn from_code(code: i32) -> Self {
         [
             Self::Good,
             Self::Broken,
@@ -80,7 +80,7 @@ pub struct Stop {
 
 impl Stop {
     /// Mistake in the arguments or the configuration.
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into() }
     }
 

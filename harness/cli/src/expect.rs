@@ -11,7 +11,7 @@ use peerproof_engine::run::expectation::{self, Expectations, StaleReason};
 use peerproof_engine::run::verdict::CheckResult;
 
 /// Default file.
-pub const DEFAULT_FILE: &str = "peerproof-expected.toml";
+pub(crate) const DEFAULT_FILE: &str = "peerproof-expected.toml";
 
 /// Writes and prunes the list of known failures.
 #[derive(Debug, clap::Args)]

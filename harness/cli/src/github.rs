@@ -10,7 +10,7 @@ use peerproof_engine::run::results::ResultsFile;
 
 /// Writes annotations to standard error, which GitHub reads beside any form on standard output, and the step summary to
 /// the file that GitHub names.
-pub fn tell(file: &ResultsFile, context: &Context) {
+pub(crate) fn tell(file: &ResultsFile, context: &Context) {
     let printer = &context.printer;
     printer.err(&github::annotations(file, &table::all()));
     let Some(path) = context.variable(github::SUMMARY) else {

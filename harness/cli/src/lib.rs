@@ -14,28 +14,28 @@ use peerproof::report::printer::{Color, Printer};
 use peerproof::table;
 use peerproof_engine::contract::boundary::{self, Boundary};
 
-pub mod bench;
-pub mod check;
-pub mod doctor;
-pub mod exit;
-pub mod expect;
-pub mod explain;
-pub mod fuzz;
-pub mod generate;
-pub mod github;
-pub mod init;
-pub mod lint;
-pub mod list;
-pub mod matrix;
-pub mod peer;
-pub mod peer_args;
-pub mod progress;
-pub mod record;
-pub mod replay;
-pub mod report;
-pub mod run_args;
-pub mod selftest;
-pub mod shrink;
+pub(crate) mod bench;
+pub(crate) mod check;
+pub(crate) mod doctor;
+pub(crate) mod exit;
+pub(crate) mod expect;
+pub(crate) mod explain;
+pub(crate) mod fuzz;
+pub(crate) mod generate;
+pub(crate) mod github;
+pub(crate) mod init;
+pub(crate) mod lint;
+pub(crate) mod list;
+pub(crate) mod matrix;
+pub(crate) mod peer;
+pub(crate) mod peer_args;
+pub(crate) mod progress;
+pub(crate) mod record;
+pub(crate) mod replay;
+pub(crate) mod report;
+pub(crate) mod run_args;
+pub(crate) mod selftest;
+pub(crate) mod shrink;
 
 pub use exit::{CommandResult, Exit, Stop};
 
@@ -59,7 +59,7 @@ impl Context {
     }
 
     /// Variable `PEERPROOF_<NAME>`, if set, UTF-8 and not empty.
-    pub fn setting(&self, name: &str) -> Option<&str> {
+    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
         self.variable(&format!("PEERPROOF_{name}"))
     }
 
@@ -80,7 +80,7 @@ impl Context {
 
     /// Makes Ctrl-C and SIGTERM set `interrupted`; a second one ends the process at once with status 130. Starts a
     /// guardian, which ends the peers of a process that was killed.
-    pub fn catch_interrupts(&self) {
+    pub(crate) fn catch_interrupts(&self) {
         if let Some(exe) = &self.exe {
             peerproof_engine::drive::transport::child::guardian::start(exe);
         }
@@ -221,7 +221,7 @@ fn usage(error: &clap::Error, context: &Context) -> Exit {
 ///
 /// # Errors
 /// Names all boundaries and suggests the closest.
-pub fn boundary_named(name: &str) -> Result<&'static dyn Boundary, Stop> {
+pub(crate) fn boundary_named(name: &str) -> Result<&'static dyn Boundary, Stop> {
     Ok(boundary::named(&table::all(), name)?)
 }
 

@@ -73,7 +73,11 @@ impl PeerArgs {
     ///
     /// # Errors
     /// Fails if neither peer nor boundary is named, or the configuration is invalid.
-    pub fn peer_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
+    pub(crate) fn peer_or_references(
+        &self,
+        boundary: Option<&str>,
+        context: &Context,
+    ) -> Result<Vec<Peer>, Stop> {
         match (self.config(boundary, context)?, boundary) {
             (Some(config), _) => self.at_revisions(&config, context),
             (None, Some(_)) => self.peers_or_references(boundary, context),
@@ -88,7 +92,11 @@ impl PeerArgs {
     ///
     /// # Errors
     /// Fails if the configuration is invalid.
-    pub fn peers_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
+    pub(crate) fn peers_or_references(
+        &self,
+        boundary: Option<&str>,
+        context: &Context,
+    ) -> Result<Vec<Peer>, Stop> {
         if let Some(config) = self.config(boundary, context)? {
             return self.at_revisions(&config, context);
         }
@@ -106,7 +114,7 @@ impl PeerArgs {
     }
 
     /// True with `--revision all`.
-    pub fn is_each_revision(&self) -> bool {
+    pub(crate) fn is_each_revision(&self) -> bool {
         self.revision.as_deref() == Some(EACH)
     }
 
@@ -114,7 +122,7 @@ impl PeerArgs {
     ///
     /// # Errors
     /// Explains it in one sentence.
-    pub fn one_revision(&self) -> Result<(), Stop> {
+    pub(crate) fn one_revision(&self) -> Result<(), Stop> {
         match self.is_each_revision() {
             true => {
                 Err(Stop::usage("--revision all: only `check` and `fuzz` go through all revisions; name one"))
@@ -188,7 +196,7 @@ impl PeerArgs {
     }
 
     /// Note about a configuration found in the current folder, if none was named.
-    pub fn picked_up(&self, config: Option<&Config>, context: &Context) -> Option<String> {
+    pub(crate) fn picked_up(&self, config: Option<&Config>, context: &Context) -> Option<String> {
         if self.config.is_some() || context.setting("CONFIG").is_some() {
             return None;
         }
@@ -205,7 +213,7 @@ impl PeerArgs {
     ///
     /// # Errors
     /// Fails for an unknown boundary or an invalid flag.
-    pub fn for_init(&self, boundary: &str) -> Result<Config, Stop> {
+    pub(crate) fn for_init(&self, boundary: &str) -> Result<Config, Stop> {
         self.one_revision()?;
         let mut config = Config::new(boundary_named(boundary)?);
         self.apply(&mut config)?;
@@ -334,7 +342,7 @@ fn role_keys(config: &Config) -> impl Iterator<Item = &'static ConfigKey> {
 }
 
 /// Command line quoted for a shell.
-pub fn quoted_line(argv: &[String]) -> String {
+pub(crate) fn quoted_line(argv: &[String]) -> String {
     argv.iter().map(|word| peerproof_engine::run::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
@@ -348,7 +356,7 @@ fn pair<'a>(flag: &str, form: &str, text: &'a str) -> Result<(&'a str, &'a str),
 ///
 /// # Errors
 /// Fails for an unknown boundary, or one without a reference peer that answers.
-pub fn provider(name: &str, context: &Context) -> Result<Peer, Stop> {
+pub(crate) fn provider(name: &str, context: &Context) -> Result<Peer, Stop> {
     let boundary = boundary_named(name)?;
     let references = table::played(boundary).references();
     let provider = references.iter().find(|reference| reference.side == Side::Provider);
@@ -361,7 +369,7 @@ pub fn provider(name: &str, context: &Context) -> Result<Peer, Stop> {
 ///
 /// # Errors
 /// Fails if our own binary cannot be found.
-pub fn reference_peer(
+pub(crate) fn reference_peer(
     boundary: &'static dyn Boundary,
     reference: &Reference,
     extra: &[String],
@@ -402,7 +410,7 @@ pub fn reference_peer(
 }
 
 /// Makes the reference peer `peer` inside this process; `None` if only a process can play it.
-pub fn reference_inside(peer: &Peer) -> Option<Peer> {
+pub(crate) fn reference_inside(peer: &Peer) -> Option<Peer> {
     let played = table::played(peer.boundary);
     let reference =
         played.references().into_iter().find(|reference| played.facts_of(reference) == peer.facts)?;

@@ -26,7 +26,7 @@ impl Progress {
     }
 
     /// Line for `total` checks, of which `waiting` wait for minutes beside the others.
-    pub fn of_checks(total: usize, waiting: usize, printer: &Printer) -> Self {
+    pub(crate) fn of_checks(total: usize, waiting: usize, printer: &Printer) -> Self {
         let bar = ProgressBar::with_draw_target(
             Some(total as u64),
             if printer.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
@@ -74,12 +74,12 @@ impl Progress {
     }
 
     /// Prints something while the line is hidden.
-    pub fn aside(&self, print: impl FnOnce()) {
+    pub(crate) fn aside(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
 
     /// Removes the line.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -71,7 +71,7 @@ impl RunArgs {
 ///
 /// # Errors
 /// Fails if the variable has an invalid value.
-pub fn setting<T: FromStr>(flag: Option<T>, name: &str, context: &Context) -> Result<Option<T>, Stop> {
+pub(crate) fn setting<T: FromStr>(flag: Option<T>, name: &str, context: &Context) -> Result<Option<T>, Stop> {
     match (flag, context.setting(name)) {
         (Some(value), _) => Ok(Some(value)),
         (None, None) => Ok(None),
@@ -85,7 +85,7 @@ pub fn setting<T: FromStr>(flag: Option<T>, name: &str, context: &Context) -> Re
 ///
 /// # Errors
 /// Fails for another value.
-pub fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
+pub(crate) fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
     match context.setting(name) {
         None | Some("0" | "false") => Ok(false),
         Some("1" | "true") => Ok(true),
@@ -196,7 +196,7 @@ impl OutputArgs {
     ///
     /// # Errors
     /// Fails if a form is unknown or lacks a file.
-    pub fn reports(&self) -> Result<Reports, Stop> {
+    pub(crate) fn reports(&self) -> Result<Reports, Stop> {
         let mut reports = Reports::default();
         for part in &self.report {
             if part == GITHUB {
@@ -226,7 +226,7 @@ impl OutputArgs {
 ///
 /// # Errors
 /// Fails for other texts.
-pub fn duration(text: &str) -> Result<Duration, Misconfigured> {
+pub(crate) fn duration(text: &str) -> Result<Duration, Misconfigured> {
     let no_time = || format!("{text:?} is not a time; write it as 250ms, 90s, 10m or 1h");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &text[digits.len()..];

@@ -4,8 +4,8 @@
 //! and the results file in which it reports its calls.
 
 mod allowed_outcome;
-pub mod cases;
-pub mod face;
+pub(crate) mod cases;
+pub(crate) mod face;
 mod generate;
 mod outcomes;
 mod rules;
@@ -18,11 +18,11 @@ use peerproof_engine::contract::asking::AskingMembers;
 pub const COMMAND: &str = "caller";
 
 /// Members of a scenario and of its calls.
-pub const MEMBERS: AskingMembers =
+pub(crate) const MEMBERS: AskingMembers =
     AskingMembers { scenario: &[], call: &["transport", "command", "url", "envelope"] };
 
 /// Default timeout of a call, ms.
-pub const USUAL_MS: u64 = 10_000;
+pub(crate) const USUAL_MS: u64 = 10_000;
 
 /// Size of a reply above which a caller may refuse it, bytes.
 pub const REPLY_BYTES_MAX: usize = 16 << 20;

@@ -9,7 +9,7 @@ const KEEP: &[&str] = &["keep", "refuse"];
 const ACCEPT: &[&str] = &["accept", "refuse"];
 
 /// Every key that a configuration for an engine or a caller may hold.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",
         &[],

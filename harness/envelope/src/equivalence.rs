@@ -79,7 +79,7 @@ pub fn is_same(sent: &Sent, reply: &Json) -> bool {
 }
 
 /// True if the reply shows that the engine correctly ran a stage of the envelope.
-pub fn is_advanced(sent: &Sent, reply: &Json) -> bool {
+pub(crate) fn is_advanced(sent: &Sent, reply: &Json) -> bool {
     let ran = |normal: &Json| {
         let own =
             Comparison { sent, old: normal, new: model::normal(reply), found: Vec::new(), is_idle: false };

@@ -31,8 +31,8 @@ use super::shape::BOUNDS;
 use super::talk;
 use super::twins::parted;
 
-pub use super::talk::LIVES;
-pub use http::SAME;
+pub(crate) use super::talk::LIVES;
+pub(crate) use http::SAME;
 
 /// Command of an engine on standard streams.
 pub const COMMAND: &str = "command";
@@ -652,7 +652,7 @@ fn takes_over_size(transcript: &Transcript) -> bool {
 }
 
 /// True if `frame` has the id of the canary `step`, which is unique.
-pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
+pub(crate) fn answers_canary(step: &Step, frame: &[u8]) -> bool {
     let id = |bytes: &[u8]| {
         let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
         decoded.value.get("envelope_id").cloned()

@@ -78,7 +78,7 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
 }
 
 /// An envelope that every engine accepts, possibly a terminated one. The start of a chain is never terminated.
-pub fn accepted(facts: &Facts, is_start: bool, rng: &mut Rng) -> String {
+pub(crate) fn accepted(facts: &Facts, is_start: bool, rng: &mut Rng) -> String {
     loop {
         let text = envelope(rng);
         let is_taken = |it: &Trait| it.clause == "ENV-TERM-05" && !is_start;
@@ -90,7 +90,7 @@ pub fn accepted(facts: &Facts, is_start: bool, rng: &mut Rng) -> String {
 
 /// The envelope, padded in its metadata to this size. Not in the user's input, because an engine that runs stages
 /// may copy that into several places.
-pub fn sized(text: &str, bytes: u64, rng: &mut Rng) -> Payload {
+pub(crate) fn sized(text: &str, bytes: u64, rng: &mut Rng) -> Payload {
     let unit = *rng.pick(&UNITS);
     let times = bytes.saturating_sub(text.len() as u64) / unit.len() as u64;
     let long = talk::with(text, [("metadata", "{\"long\":\"\"}")]);

@@ -24,20 +24,20 @@ use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::drive::transport::http;
 use peerproof_engine::run::matrix::exchanges;
 
-pub mod bench;
+pub(crate) mod bench;
 pub mod caller;
-pub mod cases;
-pub mod config;
-pub mod equivalence;
+pub(crate) mod cases;
+pub(crate) mod config;
+pub(crate) mod equivalence;
 pub mod face;
 pub mod generate;
-pub mod model;
+pub(crate) mod model;
 mod redundant;
 mod rungs;
-pub mod shape;
+pub(crate) mod shape;
 pub mod talk;
-pub mod time;
-pub mod twins;
+pub(crate) mod time;
+pub(crate) mod twins;
 
 use model::{Acceptance, Trait};
 

@@ -173,7 +173,7 @@ fn of_either(last: Vec<Trait>, first: Vec<Trait>) -> Vec<Trait> {
 }
 
 /// Properties of an object that affect its acceptance as an envelope.
-pub fn of_envelope(envelope: &Json) -> Vec<Trait> {
+pub(crate) fn of_envelope(envelope: &Json) -> Vec<Trait> {
     let mut traits = Vec::new();
     for (name, shape) in shape::envelope().members() {
         match envelope.get(name) {
@@ -239,7 +239,7 @@ fn of_member(name: &str, shape: &Shape, value: &Json, traits: &mut Vec<Trait>) {
 }
 
 /// Wrong and unusual properties of a value and its parts.
-pub fn of_value(
+pub(crate) fn of_value(
     at: &str,
     clause: &'static str,
     shape: &Shape,
@@ -339,18 +339,18 @@ fn of_states(normal: &Json, traits: &mut Vec<Trait>) {
 }
 
 /// True if the envelope is terminated.
-pub fn is_terminated(normal: &Json) -> bool {
+pub(crate) fn is_terminated(normal: &Json) -> bool {
     normal.get("terminated").and_then(Json::as_bool) == Some(true)
 }
 
 /// Pending flags, each with its response, its question and the reason for terminating.
-pub const PENDINGS: [(&str, &str, &str, &str); 2] = [
+pub(crate) const PENDINGS: [(&str, &str, &str, &str); 2] = [
     ("clarification_pending", "clarification_response", "clarification_question", "clarification_required"),
     ("confirmation_pending", "confirmation_response", "confirmation_message", "confirmation_required"),
 ];
 
 /// Terminal reasons of flags that are set and lack a response.
-pub fn pending(normal: &Json) -> Vec<&'static str> {
+pub(crate) fn pending(normal: &Json) -> Vec<&'static str> {
     let waits = |(flag, response, _, _): &&(&str, &str, &str, &str)| {
         normal.get(flag).and_then(Json::as_bool) == Some(true)
             && normal.get(response).is_none_or(Json::is_null)
@@ -359,7 +359,7 @@ pub fn pending(normal: &Json) -> Vec<&'static str> {
 }
 
 /// True if an engine that runs the stages of `stage_order` has a stage to run.
-pub fn has_stages_left(normal: &Json) -> bool {
+pub(crate) fn has_stages_left(normal: &Json) -> bool {
     let order = strings(normal, "stage_order");
     let stage = normal.get("current_stage").and_then(Json::as_str).unwrap_or_default();
     let is_left = match order.iter().position(|name| *name == stage) {
@@ -376,25 +376,25 @@ pub fn count(envelope: &Json, name: &str) -> f64 {
 }
 
 /// True if a counter is over its maximum.
-pub fn is_over_bound(normal: &Json) -> bool {
+pub(crate) fn is_over_bound(normal: &Json) -> bool {
     BOUNDS.iter().any(|(counter, most, ..)| count(normal, counter) > count(normal, most))
 }
 
 /// Strings of a list.
-pub fn strings<'a>(envelope: &'a Json, name: &str) -> Vec<&'a str> {
+pub(crate) fn strings<'a>(envelope: &'a Json, name: &str) -> Vec<&'a str> {
     let items = envelope.get(name).and_then(Json::as_array).unwrap_or_default();
     items.iter().filter_map(Json::as_str).collect()
 }
 
 /// True if a remaining goal is satisfied, or is missing from all goals.
-pub fn are_goals_wrong(normal: &Json) -> bool {
+pub(crate) fn are_goals_wrong(normal: &Json) -> bool {
     let (all, left) = (strings(normal, "all_goals"), strings(normal, "remaining_goals"));
     let status = |goal: &str| normal.get("goal_completion_status")?.get(goal)?.as_str();
     left.iter().any(|goal| !all.is_empty() && !all.contains(goal) || status(goal) == Some("satisfied"))
 }
 
 /// True if members contradict each other.
-pub fn is_inconsistent(normal: &Json) -> bool {
+pub(crate) fn is_inconsistent(normal: &Json) -> bool {
     let is_null = |name: &str| normal.get(name).is_none_or(Json::is_null);
     let time = |name: &str| spelling(normal.get(name)?.as_str()?).unix_us();
     let is_early = time("completed_at").zip(time("received_at")).is_some_and(|(end, begin)| end < begin);
@@ -414,7 +414,7 @@ pub fn token(name: &str) -> String {
 }
 
 /// Normal form: defaults replace absent members, and null members whose type lacks null.
-pub fn normal(envelope: &Json) -> Json {
+pub(crate) fn normal(envelope: &Json) -> Json {
     filled(shape::envelope(), envelope)
 }
 

@@ -4,7 +4,7 @@ use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::rung::Rung::{Hostile, Malformed};
 
 /// Globs on check ids without the name of the boundary. The first match counts; other checks are ordinary.
-pub const RUNGS: &[(&str, Rung)] = &[
+pub(crate) const RUNGS: &[(&str, Rung)] = &[
     ("*/size/*", Hostile),
     ("*/open/{over-size-*,twice-the-size,white-space-over-size,deep-nesting}", Hostile),
     ("http/connections/{hundred,cut,no-http}", Hostile),

@@ -139,12 +139,12 @@ impl Shape {
     }
 
     /// True for a list, a map or an object; `null` counts as empty there.
-    pub fn is_container(&self) -> bool {
+    pub(crate) fn is_container(&self) -> bool {
         matches!(self.what, ValueType::List(_) | ValueType::Map(_) | ValueType::Record(_))
     }
 
     /// Valid values as JSON texts, a plain one first.
-    pub fn samples(&self) -> Vec<String> {
+    pub(crate) fn samples(&self) -> Vec<String> {
         let own: &[&str] = match &self.what {
             ValueType::Any => &["[{\"agent\":\"perception\"}]"],
             ValueType::Text if !self.one_of.is_empty() => {
@@ -259,7 +259,7 @@ pub fn envelope() -> &'static Shape {
 
 /// First violation of the JSON Schema `name`: JSON pointer and message. Serves as second opinion about a peer's
 /// output.
-pub fn objection(name: &str, value: &Json) -> Option<(String, String)> {
+pub(crate) fn objection(name: &str, value: &Json) -> Option<(String, String)> {
     static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
     if !Schemas::enabled() {
         return None;
@@ -273,17 +273,17 @@ pub fn objection(name: &str, value: &Json) -> Option<(String, String)> {
 }
 
 /// The six agents of the document.
-pub const AGENTS: [&str; 6] = ["perception", "intent", "plan", "execution", "critic", "integration"];
+pub(crate) const AGENTS: [&str; 6] = ["perception", "intent", "plan", "execution", "critic", "integration"];
 
 /// Counters with their bounds, default bounds and terminal reasons.
-pub const BOUNDS: [(&str, &str, i64, &str); 3] = [
+pub(crate) const BOUNDS: [(&str, &str, i64, &str); 3] = [
     ("iteration", "max_iterations", 3, "max_iterations_exceeded"),
     ("llm_call_count", "max_llm_calls", 10, "max_llm_calls_exceeded"),
     ("agent_hop_count", "max_agent_hops", 21, "max_agent_hops_exceeded"),
 ];
 
 /// Clauses about the members of a completed stage, in the order of its schema.
-pub const STAGE_CLAUSES: [&str; 4] = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"];
+pub(crate) const STAGE_CLAUSES: [&str; 4] = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"];
 
 /// Clause about a documented member. Members of the schema are numbered in its order.
 pub fn clause_of(name: &str) -> &'static str {

@@ -13,10 +13,10 @@ use peerproof_engine::data::plan::{Act, Capture, Chunking, Plan, Session, Step};
 use super::shape;
 
 /// Clause: no request ends a server or harms later ones.
-pub const LIVES: &str = "ENV-HTTP-05";
+pub(crate) const LIVES: &str = "ENV-HTTP-05";
 
 /// Most calls of a chain.
-pub const CHAIN_MAX: usize = 50;
+pub(crate) const CHAIN_MAX: usize = 50;
 
 /// A plain envelope: the eight required members, before any stage.
 pub const PLAIN: &str = r#"{"envelope_id":"env_0123456789abcdef","request_id":"req_0123456789abcdef","user_id":"u","session_id":"sess_0123456789abcdef","raw_input":"Analyze the authentication flow","outputs":{},"current_stage":"start","terminated":false}"#;
@@ -25,7 +25,7 @@ pub const PLAIN: &str = r#"{"envelope_id":"env_0123456789abcdef","request_id":"r
 const STAGES: &str = r#"["perception","intent","plan","execution","critic","integration"]"#;
 
 /// Beginning of the ids of canaries after other requests.
-pub const CANARY_ID: &str = "env_ca";
+pub(crate) const CANARY_ID: &str = "env_ca";
 
 /// A conversation under construction.
 pub struct Talk {
@@ -124,7 +124,7 @@ impl Talk {
     }
 
     /// A step like [`Talk::canary_behind`], with an id that only steps of this number have.
-    pub fn isolating(number: u64) -> Option<Step> {
+    pub(crate) fn isolating(number: u64) -> Option<Step> {
         let mut talk = Talk::new(HTTP);
         talk.ids = usize::try_from(number).ok()?.saturating_add(ISOLATED_FROM);
         talk.canary_behind();
@@ -151,7 +151,7 @@ impl Talk {
     }
 
     /// Sends an envelope to a new process in two halves with a pause.
-    pub fn paused(&mut self, clause: &str, text: &str, ms: u64) {
+    pub(crate) fn paused(&mut self, clause: &str, text: &str, ms: u64) {
         let (first, rest) = text.split_at_checked(text.len() / 2).unwrap_or((text, ""));
         self.open(text.len());
         for act in [send_all(first), Act::Wait { ms }, send_all(rest), Act::Finish] {
@@ -186,7 +186,7 @@ impl Talk {
 
     /// Sends two envelopes that white space makes over-long, and samples the peer's memory before and after each:
     /// of a server once it has answered another request, of a process once it has begun to read.
-    pub fn over_size(&mut self, clause: &str) -> &mut Self {
+    pub(crate) fn over_size(&mut self, clause: &str) -> &mut Self {
         let behind = PLAIN.strip_prefix('{').unwrap_or_default();
         let await_frames = u32::from(self.command == HTTP);
         let send = |payload| Act::Send { payload, chunking: Chunking::Whole, await_frames };

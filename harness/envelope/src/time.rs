@@ -23,7 +23,7 @@ pub enum Spelling {
 
 impl Spelling {
     /// Microseconds since 1970 of a date-time in RFC 3339, or nearly so.
-    pub fn unix_us(self) -> Option<i128> {
+    pub(crate) fn unix_us(self) -> Option<i128> {
         match self {
             Self::Right(us)
             | Self::LowerCase(us)
@@ -143,7 +143,7 @@ fn days_of(year: i64, month: i64) -> i64 {
 }
 
 /// 2020-01-01: earlier times are past for every clock.
-pub const PAST_US: i128 = 1_577_836_800_000_000;
+pub(crate) const PAST_US: i128 = 1_577_836_800_000_000;
 
 /// The first and the last moment of the years 1 to 9999.
 const FIRST_US: i128 = -62_135_596_800_000_000;

@@ -59,7 +59,7 @@ const GENERATED: [&str; 45] = [
 const WORDS: [&str; 3] = ["current_stage", "stage_order", "terminal_reason"];
 
 /// JSON pointer to the first difference between two replies to `sent`, except for generated ids and times.
-pub fn parted(sent: &Sent, other: &Json, reply: &Json) -> Option<String> {
+pub(crate) fn parted(sent: &Sent, other: &Json, reply: &Json) -> Option<String> {
     let (other, reply) = (model::normal(other), model::normal(reply));
     // Undocumented members are the engine's own affair.
     shape::envelope().members().iter().find_map(|(name, _)| {

@@ -93,7 +93,7 @@ fn judge(params: Vec<Json>) -> ReplyVerifier {
 }
 
 /// A conversation of this many small requests with one process. `None` without the role `echo`.
-pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
+pub(crate) fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
     let echo = role(facts, "echo")?;
     let mut talk = Talk::plain(facts);
     for n in 0..exchanges {

@@ -13,10 +13,10 @@ use peerproof_engine::data::case::{self, Loaded};
 use peerproof_engine::data::payload::Payload;
 
 mod auth;
-pub mod client;
-pub mod computed;
+pub(crate) mod client;
+pub(crate) mod computed;
 mod rate;
-pub mod server;
+pub(crate) mod server;
 mod sizes;
 pub(crate) mod words;
 

@@ -3,18 +3,18 @@
 //! A conversation is one client process with one scenario. The transcript holds the client's requests and the
 //! results file in which it reports its calls.
 
-pub mod allowed_outcome;
+pub(crate) mod allowed_outcome;
 mod client_conversation;
-pub mod face;
-pub mod generate;
-pub mod observations;
-pub mod outcomes;
+pub(crate) mod face;
+pub(crate) mod generate;
+pub(crate) mod observations;
+pub(crate) mod outcomes;
 mod rules;
-pub mod scenario;
-pub mod scene;
-pub mod script;
-pub mod server;
-pub mod shrink;
+pub(crate) mod scenario;
+pub(crate) mod scene;
+pub(crate) mod script;
+pub(crate) mod server;
+pub(crate) mod shrink;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ pub const COMMAND: &str = "client";
 const CANARY: &str = "canary";
 
 /// Name of the fixture with the scenario.
-pub const SCENARIO: &str = "scenario";
+pub(crate) const SCENARIO: &str = "scenario";
 
 /// Name of the fixture that takes the results.
-pub const RESULTS: &str = "results";
+pub(crate) const RESULTS: &str = "results";

@@ -16,9 +16,9 @@ mod clause {
     pub const MESSAGES: &str = "RPC-SENT-01";
     pub const REQUEST: &str = "RPC-SENT-02";
     pub const ID: &str = "RPC-SENT-03";
-    pub const CAREFUL_ID: &str = "RPC-SENT-04";
-    pub const ID_UNDER_WAY: &str = "RPC-SENT-05";
-    pub const RESPONSE: &str = "RPC-SENT-06";
+    pub(crate) const CAREFUL_ID: &str = "RPC-SENT-04";
+    pub(crate) const ID_UNDER_WAY: &str = "RPC-SENT-05";
+    pub(crate) const RESPONSE: &str = "RPC-SENT-06";
     pub const LIVES_ON: &str = "RPC-SENT-07";
 }
 

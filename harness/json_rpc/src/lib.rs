@@ -23,33 +23,33 @@ use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::drive::transport::http;
 
 pub mod bench;
-pub mod cases;
-pub mod checks;
+pub(crate) mod cases;
+pub(crate) mod checks;
 pub mod client;
-pub mod config;
-pub mod consumer;
-pub mod exchanges;
+pub(crate) mod config;
+pub(crate) mod consumer;
+pub(crate) mod exchanges;
 pub mod frames;
 pub mod full_facts;
-pub mod generate;
+pub(crate) mod generate;
 mod lateness;
 pub mod model;
-pub mod probe;
-pub mod rates;
+pub(crate) mod probe;
+pub(crate) mod rates;
 mod redundant;
 pub mod role;
-pub mod rules;
+pub(crate) mod rules;
 mod rungs;
-pub mod seal;
+pub(crate) mod seal;
 pub mod server;
 pub mod settings;
-pub mod shrink;
+pub(crate) mod shrink;
 pub mod signature;
-pub mod streams;
+pub(crate) mod streams;
 pub mod talk;
 mod traces;
-pub mod trial;
-pub mod unseal;
+pub(crate) mod trial;
+pub(crate) mod unseal;
 
 /// The json_rpc boundary. Loads its data on first use.
 struct JsonRpc {

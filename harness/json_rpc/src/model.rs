@@ -16,12 +16,12 @@ use peerproof_engine::data::plan::Step;
 use peerproof_engine::data::transcript::{Event, EventKind, Transcript};
 
 pub mod allowed;
-pub mod auth;
+pub(crate) mod auth;
 mod gzip;
 mod methods;
 mod pins;
 mod profile;
-pub mod rate;
+pub(crate) mod rate;
 mod request;
 mod value;
 mod work;
@@ -31,12 +31,13 @@ pub use peerproof_engine::contract::face::Aim;
 pub use pins::{Pins, depth};
 pub use profile::{METHODS, Shape};
 pub use value::{Equality, same};
-pub use work::{TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS, Work};
+pub(crate) use work::TIMEOUT_DEFAULT_MS;
+pub use work::Work;
 
 /// Error codes of JSON-RPC 2.0 §5.1.
 pub mod code {
     /// Invalid JSON.
-    pub const PARSE: i64 = -32700;
+    pub(crate) const PARSE: i64 = -32700;
     /// Not a valid request.
     pub const REQUEST: i64 = -32600;
     /// Unknown method.
@@ -44,9 +45,9 @@ pub mod code {
     /// Invalid params.
     pub const PARAMS: i64 = -32602;
     /// Internal error of the server.
-    pub const INTERNAL: i64 = -32603;
+    pub(crate) const INTERNAL: i64 = -32603;
     /// A method failed, or ran out of time (RPC Standard Error Codes).
-    pub const EXECUTION: i64 = -32000;
+    pub(crate) const EXECUTION: i64 = -32000;
 }
 
 /// Error codes of messages of the profile that never reached a method.
@@ -97,7 +98,7 @@ pub fn fit<'a>(unit: &'a RequestPart, response: &Json) -> Option<&'a Allowed> {
 }
 
 /// True if `id` is the id of the request, possibly rounded.
-pub fn has_id(unit: &RequestPart, id: Option<&Json>) -> bool {
+pub(crate) fn has_id(unit: &RequestPart, id: Option<&Json>) -> bool {
     unit.extra.id.as_ref().is_some_and(|own| id.is_some_and(|id| same(own, id) != Equality::No))
 }
 

@@ -1,7 +1,7 @@
 //! Checks that kill no mutant, with the reason why they are kept.
 
 /// Check ids and reasons.
-pub const CHECKS: &[(&str, &str)] = &[
+pub(crate) const CHECKS: &[(&str, &str)] = &[
     (
         "json_rpc/http/canary/plain-request",
         "whether the server answers over HTTP at all: nothing else is begun where it does not",

@@ -27,7 +27,7 @@ pub struct Role {
 }
 
 /// Name of the reference's method for `role`.
-pub fn reference_method(role: &str) -> String {
+pub(crate) fn reference_method(role: &str) -> String {
     match role {
         "stream" => "execute_task".to_owned(),
         _ => format!("peerproof.{role}"),

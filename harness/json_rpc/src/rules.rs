@@ -46,7 +46,7 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
 }
 
 /// Finding about a JSON object on standard error that lacks members of log lines.
-pub fn of_logs(transcript: &Transcript, session: usize) -> Option<Finding> {
+pub(crate) fn of_logs(transcript: &Transcript, session: usize) -> Option<Finding> {
     transcript.of(session).find_map(|event| {
         let EventKind::Stderr { bytes, .. } = &event.kind else { return None };
         // The harness may have cut the text after the last line feed.

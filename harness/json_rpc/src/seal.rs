@@ -32,14 +32,14 @@ use peerproof_engine::data::near_miss::near_misses;
 use peerproof_engine::data::packing::Packing;
 
 /// Placeholder of an absent `auth`.
-pub const ABSENT: &str = "\"auth\":\"@absent\",";
+pub(crate) const ABSENT: &str = "\"auth\":\"@absent\",";
 
 /// First of some 16,000 one-character nonces. A conversation chooses among them by its unique word, because a
 /// server may remember nonces of earlier conversations.
 const SIGNS_FROM: u32 = 0x4e00;
 
 /// Fills in the placeholders of `bytes` at this moment. `None` if the server needs no change.
-pub fn seal(facts: &Facts, bytes: &[u8], moment: &WriteContext) -> Option<Vec<u8>> {
+pub(crate) fn seal(facts: &Facts, bytes: &[u8], moment: &WriteContext) -> Option<Vec<u8>> {
     let key = key(facts);
     if key.is_none() && !facts.claims("gzip") {
         return None;

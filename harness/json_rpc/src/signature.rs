@@ -9,7 +9,7 @@ use peerproof_engine::data::json::{Json, Number};
 const CONTEXT: &[u8] = b"JSONRPC-HMAC-SHA256-V1\n";
 
 /// Depth beyond which messages are not signed, levels.
-pub const DEPTH_MAX: usize = 200;
+pub(crate) const DEPTH_MAX: usize = 200;
 
 /// Signature of a message, over its canonical form without `auth.signature`.
 pub fn signature(key: &[u8], message: &Json) -> String {
@@ -18,7 +18,7 @@ pub fn signature(key: &[u8], message: &Json) -> String {
 }
 
 /// Bytes of the signature.
-pub fn mac(key: &[u8], message: &Json) -> Vec<u8> {
+pub(crate) fn mac(key: &[u8], message: &Json) -> Vec<u8> {
     // HMAC accepts keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return Vec::new() };
     mac.update(CONTEXT);
@@ -156,7 +156,7 @@ pub enum Signable {
 }
 
 /// Judges the numbers of a value.
-pub fn signable(value: &Json) -> Signable {
+pub(crate) fn signable(value: &Json) -> Signable {
     match value {
         Json::Number(number) => of_number(number),
         Json::Array(items) => items.iter().map(signable).max().unwrap_or(Signable::Yes),

@@ -16,14 +16,14 @@ use peerproof_engine::data::lines::RequestLine;
 const EXECUTE_TASK: &str = "execute_task";
 
 mod clause {
-    pub const START: &str = "RPC-STREAM-01";
-    pub const CHUNKS: &str = "RPC-STREAM-02";
-    pub const END: &str = "RPC-STREAM-03";
-    pub const RESPONSE: &str = "RPC-STREAM-04";
-    pub const NOTHING_AFTER: &str = "RPC-STREAM-05";
-    pub const UNASKED: &str = "RPC-STREAM-06";
-    pub const SOME: &str = "RPC-STREAM-07";
-    pub const NO_ID: &str = "RPC-STREAM-08";
+    pub(crate) const START: &str = "RPC-STREAM-01";
+    pub(crate) const CHUNKS: &str = "RPC-STREAM-02";
+    pub(crate) const END: &str = "RPC-STREAM-03";
+    pub(crate) const RESPONSE: &str = "RPC-STREAM-04";
+    pub(crate) const NOTHING_AFTER: &str = "RPC-STREAM-05";
+    pub(crate) const UNASKED: &str = "RPC-STREAM-06";
+    pub(crate) const SOME: &str = "RPC-STREAM-07";
+    pub(crate) const NO_ID: &str = "RPC-STREAM-08";
 }
 
 /// A request of a method that streams.

@@ -116,7 +116,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends a compressed text, as a wrapped line or as a body, and waits for one reply.
-    pub fn send_packed(&mut self, text: &str, packing: Packing) -> &mut Self {
+    pub(crate) fn send_packed(&mut self, text: &str, packing: Packing) -> &mut Self {
         if self.is_over(HTTP) {
             self.push(Payload::text(format!("{text}\n")), Chunking::Whole, 1);
             return self.last(|step| step.http = Some(Carriage::post().gzip(packing)));
@@ -198,7 +198,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Replaces the plan.
-    pub fn adopt(&mut self, plan: Plan) -> &mut Self {
+    pub(crate) fn adopt(&mut self, plan: Plan) -> &mut Self {
         self.plan = plan;
         self
     }
@@ -219,11 +219,11 @@ impl<'a> Talk<'a> {
 }
 
 /// A JSON string that stands for the compressed form of a text ([`super::seal`]).
-pub fn packed(text: &str, packing: Packing) -> String {
+pub(crate) fn packed(text: &str, packing: Packing) -> String {
     quoted(&format!("@gzip{}:{text}", packing.word()))
 }
 
 /// A line that wraps a compressed message, given as JSON string.
-pub fn wrapper(body: &str) -> String {
+pub(crate) fn wrapper(body: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"encoding\":\"gzip\",\"body\":{body}}}")
 }

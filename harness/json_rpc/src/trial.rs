@@ -94,7 +94,7 @@ fn answers_with(response: &Json) -> String {
 
 /// Evidence that the method of a role is another one, whatever other faults the server has: it does not exist, does
 /// not fail, does not wait or does not count.
-pub fn contradicts(name: &str, answers: &[Json], trial: &Transcript) -> Option<String> {
+pub(crate) fn contradicts(name: &str, answers: &[Json], trial: &Transcript) -> Option<String> {
     let response = answer(answers, &id(name))?;
     let count = |answer: &Json| answer.pointer("/result/count").and_then(Json::as_u64);
     let is_there = response.pointer("/error/code").and_then(Json::as_i64) != Some(code::METHOD);
@@ -163,7 +163,7 @@ pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool
 }
 
 /// True for a response that refuses an unsigned message.
-pub fn is_unsigned(response: &Json) -> bool {
+pub(crate) fn is_unsigned(response: &Json) -> bool {
     response.pointer("/error/code").and_then(Json::as_i64) == Some(UNAUTHORIZED)
 }
 

@@ -8,7 +8,7 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_json_rpc::settings::{CLIENT_CAPABILITIES, CLOSING, OPENING, SERVER_REQUESTS};
 
 /// Every key that a configuration for an MCP server may hold.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command("command", &[], "argv of a server that speaks over stdio"),
     ConfigKey::feature(
         "tools",
@@ -130,7 +130,7 @@ pub const KEYS: &[ConfigKey] = &[
 ];
 
 /// Capabilities that the client declares: these, and the configured ones.
-pub fn capabilities(facts: &Facts, own: &Value) -> Value {
+pub(crate) fn capabilities(facts: &Facts, own: &Value) -> Value {
     let mut all = facts.features.get(CLIENT_CAPABILITIES).cloned().unwrap_or_else(|| json!({}));
     own.as_object().into_iter().flatten().for_each(|(name, value)| all[name] = value.clone());
     all

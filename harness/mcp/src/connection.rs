@@ -13,21 +13,21 @@ use peerproof_json_rpc::model::code;
 use peerproof_json_rpc::settings;
 
 /// Request that opens a connection.
-pub const INITIALIZE: &str = "initialize";
+pub(crate) const INITIALIZE: &str = "initialize";
 /// Notification that ends the opening.
-pub const INITIALIZED: &str = "notifications/initialized";
+pub(crate) const INITIALIZED: &str = "notifications/initialized";
 /// Request that changes nothing.
-pub const PING: &str = "ping";
+pub(crate) const PING: &str = "ping";
 /// Method with which clients of revision 2026-07-28 begin.
-pub const DISCOVER: &str = "server/discover";
+pub(crate) const DISCOVER: &str = "server/discover";
 
 /// Member of `Plan::expect`: number of steps that only open the connection.
-pub const OPENING: &str = "opening";
+pub(crate) const OPENING: &str = "opening";
 /// Member of `Plan::expect`: answers to requests of the server, by method.
-pub const ANSWERS: &str = "answers";
+pub(crate) const ANSWERS: &str = "answers";
 
 /// Params of an opening with these client capabilities.
-pub fn opening(revision: &str, capabilities: &Value) -> Value {
+pub(crate) fn opening(revision: &str, capabilities: &Value) -> Value {
     json!({
         "protocolVersion": revision,
         "capabilities": capabilities,
@@ -36,7 +36,7 @@ pub fn opening(revision: &str, capabilities: &Value) -> Value {
 }
 
 /// Revision that a connection asks for.
-pub fn revision_asked(facts: &Facts) -> &str {
+pub(crate) fn revision_asked(facts: &Facts) -> &str {
     let accepted = || ServerKnowledge::of(facts).revision().map_or(NEWEST.date(), Revision::date);
     facts.choices.get("revision").map_or_else(accepted, String::as_str)
 }

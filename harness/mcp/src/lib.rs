@@ -58,26 +58,26 @@ use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::run::matrix::exchanges;
 use peerproof_json_rpc::settings;
 
-pub mod bench;
-pub mod cases;
-pub mod checks;
-pub mod config;
+pub(crate) mod bench;
+pub(crate) mod cases;
+pub(crate) mod checks;
+pub(crate) mod config;
 pub mod connection;
 mod figures;
 pub mod full_facts;
 pub mod generate;
-pub mod library;
-pub mod model;
+pub(crate) mod library;
+pub(crate) mod model;
 pub mod probe;
-pub mod revision;
+pub(crate) mod revision;
 pub mod role;
-pub mod rules;
+pub(crate) mod rules;
 mod rungs;
-pub mod sample;
+pub(crate) mod sample;
 pub mod server;
 pub mod server_knowledge;
 pub mod talk;
-pub mod trial;
+pub(crate) mod trial;
 mod unknown;
 
 /// The mcp boundary. Loads its data on first use.

@@ -22,8 +22,8 @@ use peerproof_json_rpc::model::allowed::key;
 use peerproof_json_rpc::model::{AllowedAnswer as RpcAnswer, AnswerKind, IdRule};
 
 mod allowed_answer;
-pub mod arguments;
-pub mod request;
+pub(crate) mod arguments;
+pub(crate) mod request;
 
 pub use allowed_answer::{
     Allowed, AllowedAnswer, Blame, Content, NO_ERROR, RequestNotes, RequestPart, is_tool_error,
@@ -34,7 +34,7 @@ pub use super::unknown::{UNKNOWN_CURSOR, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_T
 use allowed_answer::{any_reply, error_but, error_of, error_with_any_id, result, unit};
 
 /// Clause about requests that are pending at the end of input.
-pub const PENDING_AT_END: &str = "MCP-END-04";
+pub(crate) const PENDING_AT_END: &str = "MCP-END-04";
 
 /// Clauses about canaries: behind valid messages, and behind invalid ones.
 const ON_CANARIES: [&str; 2] = ["MCP-BAS-02", "MCP-BAS-12"];
@@ -104,7 +104,7 @@ impl Session {
     }
 
     /// True if the server declares a capability: in this session, else according to the probe.
-    pub fn declares(&self, known: ServerKnowledge<'_>, name: &str) -> bool {
+    pub(crate) fn declares(&self, known: ServerKnowledge<'_>, name: &str) -> bool {
         match &self.capabilities {
             Some(all) => {
                 let value = all.pointer(&format!("/{name}"));
@@ -298,7 +298,7 @@ fn is_invalid(unit: &RequestPart) -> bool {
 }
 
 /// True for the notification that ends an opening.
-pub fn ends_opening(unit: &RequestPart) -> bool {
+pub(crate) fn ends_opening(unit: &RequestPart) -> bool {
     unit.extra.method.as_deref() == Some(INITIALIZED)
 }
 
@@ -312,7 +312,7 @@ fn pin(unit: &mut RequestPart, facts: &Facts) {
 }
 
 /// Smallest number of responses to these bytes, which are whole lines on an open connection.
-pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
+pub(crate) fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
     let mut session = Session::of_opened(facts);
     let mut due = 0;
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -424,7 +424,7 @@ fn batch(items: &[Json]) -> Asking {
 
 /// Allowed answers to a message that is sent alone on an open connection.
 #[cfg(test)]
-pub fn of_message(facts: &Facts, text: &str) -> Option<RequestPart> {
+pub(crate) fn of_message(facts: &Facts, text: &str) -> Option<RequestPart> {
     let value: Json = text.parse().ok()?;
     Some(request::unit_of(&value, &Session::of_opened(facts), facts))
 }

@@ -16,7 +16,7 @@ pub enum Revision {
 }
 
 /// Revision that checks ask for by default.
-pub const NEWEST: Revision = Revision::R2025Nov;
+pub(crate) const NEWEST: Revision = Revision::R2025Nov;
 
 /// Revision that does not exist, for checks of negotiation.
 pub const UNKNOWN: &str = "1999-01-01";

@@ -13,13 +13,13 @@ use peerproof_engine::data::text::visible;
 pub const CALL: &str = "call";
 
 /// Values of that setting.
-pub const CALLS: &[&str] = &["read_only", "named", "any", "none"];
+pub(crate) const CALLS: &[&str] = &["read_only", "named", "any", "none"];
 
 /// Roles that a configuration may map to tools.
 pub const ROLES: [&str; 8] = ["any", "echo", "sleep", "noargs", "log", "ask", "blob", "counter"];
 
 /// Tools that may be called: read-only tools, and those that the configuration names.
-pub fn callable(facts: &Facts) -> Vec<&Value> {
+pub(crate) fn callable(facts: &Facts) -> Vec<&Value> {
     let known = ServerKnowledge::of(facts);
     let setting = facts.features.get(CALL).and_then(Value::as_str).unwrap_or(CALLS[0]);
     let is_named = |name: &Value| facts.roles.values().any(|role| role["name"] == *name);
@@ -33,7 +33,7 @@ pub fn callable(facts: &Facts) -> Vec<&Value> {
 }
 
 /// True for a tool that declares itself read-only.
-pub fn reads(known: ServerKnowledge<'_>, tool: &Value) -> bool {
+pub(crate) fn reads(known: ServerKnowledge<'_>, tool: &Value) -> bool {
     known.revision() >= Some(Revision::R2025Mar)
         && tool.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true))
 }
@@ -52,7 +52,7 @@ pub fn role<'a>(facts: &'a Facts, name: &str) -> Option<&'a Value> {
 ///
 /// # Errors
 /// Fails if no tool has the role.
-pub fn sleeping(facts: &Facts, text: &str) -> Result<(Value, u64), Untestable> {
+pub(crate) fn sleeping(facts: &Facts, text: &str) -> Result<(Value, u64), Untestable> {
     let sleep = role(facts, "sleep").ok_or("the role `sleep` is not mapped")?;
     let filled = sleep["arguments"].to_string().replace("{text}", text);
     let arguments = serde_json::from_str(&filled).map_err(|error| error.to_string())?;

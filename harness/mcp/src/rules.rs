@@ -151,7 +151,7 @@ fn revision_of(trace: &Trace<'_, Server>, session: usize) -> Revision {
 }
 
 /// Removes findings about clauses that the revision of the conversation lacks.
-pub fn keep_those_of_revision(transcript: &Transcript, judgement: &mut Judgement) {
+pub(crate) fn keep_those_of_revision(transcript: &Transcript, judgement: &mut Judgement) {
     if judgement.findings.is_empty() {
         return;
     }

@@ -85,7 +85,7 @@ fn next_item(array: &Value, root: &Value) -> Value {
 }
 
 /// Valid arguments with one text that is long, nested, or easily damaged.
-pub fn unusual(tool: &Value, rng: &mut Rng) -> Option<Value> {
+pub(crate) fn unusual(tool: &Value, rng: &mut Rng) -> Option<Value> {
     let mut arguments = valid(tool, true)?;
     let texts = arguments.as_object_mut()?.iter_mut().filter(|(_, value)| value.is_string());
     let mut texts: Vec<&mut Value> = texts.map(|(_, value)| value).collect();

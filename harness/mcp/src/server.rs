@@ -47,7 +47,7 @@ const HALF_A_LINE: &str = "MCP-END-05";
 const SILENT: [&str; 2] = ["MCP-BAS-05", "MCP-CAN-02"];
 
 /// Clause: no input ends a server.
-pub const LIVES_ON: SurvivalClause = SurvivalClause {
+pub(crate) const LIVES_ON: SurvivalClause = SurvivalClause {
     clause: "MCP-BAS-12",
     reasons: &["crashed", "hung", "ended_early", "output_flood", "memory_flood"],
 };

@@ -47,7 +47,7 @@ pub struct List {
 }
 
 /// All lists.
-pub const LISTS: [List; 4] = [
+pub(crate) const LISTS: [List; 4] = [
     List { method: "tools/list", member: "tools", capability: "tools", key: "name" },
     List { method: "resources/list", member: "resources", capability: "resources", key: "uri" },
     List {
@@ -60,7 +60,7 @@ pub const LISTS: [List; 4] = [
 ];
 
 /// List that a method returns.
-pub fn list_of(method: &str) -> Option<&'static List> {
+pub(crate) fn list_of(method: &str) -> Option<&'static List> {
     LISTS.iter().find(|list| list.method == method)
 }
 
@@ -71,7 +71,7 @@ impl<'a> ServerKnowledge<'a> {
     }
 
     /// Name of the revision that the server accepted.
-    pub fn revision_named(self) -> Option<&'a str> {
+    pub(crate) fn revision_named(self) -> Option<&'a str> {
         self.0.get("revision")?.as_str()
     }
 
@@ -81,18 +81,18 @@ impl<'a> ServerKnowledge<'a> {
     }
 
     /// Revisions that a server named as it refused the one that was asked for, where no other was tried yet.
-    pub fn offered(self) -> Option<Vec<Revision>> {
+    pub(crate) fn offered(self) -> Option<Vec<Revision>> {
         let names = self.0.get("offered")?.as_array()?;
         Some(names.iter().filter_map(|name| Revision::of(name.as_str()?)).collect())
     }
 
     /// A declared capability, or a part of it, by JSON Pointer.
-    pub fn capability(self, pointer: &str) -> Option<&'a Value> {
+    pub(crate) fn capability(self, pointer: &str) -> Option<&'a Value> {
         self.0.pointer(&format!("/capabilities/{pointer}"))
     }
 
     /// True if the server declares a capability.
-    pub fn declares(self, name: &str) -> bool {
+    pub(crate) fn declares(self, name: &str) -> bool {
         self.capability(name).is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
     }
 
@@ -103,12 +103,12 @@ impl<'a> ServerKnowledge<'a> {
 
     /// True if the server answered `notifications/initialized`. Only the time of such an answer distinguishes it
     /// from others.
-    pub fn answers_initialized(self) -> bool {
+    pub(crate) fn answers_initialized(self) -> bool {
         self.0.get("answers_initialized").is_some()
     }
 
     /// Clauses that the server's library breaks in every server, each with the name of the library.
-    pub fn libraries(self) -> BTreeMap<String, String> {
+    pub(crate) fn libraries(self) -> BTreeMap<String, String> {
         let answer = |method: &str| self.0.get("refusals").and_then(|all| all[method].as_str());
         library::faults(answer(UNKNOWN_METHOD), answer("tools/call"))
     }
@@ -125,7 +125,7 @@ impl<'a> ServerKnowledge<'a> {
     }
 
     /// Lists with further pages that have not been counted.
-    pub fn uncounted(self) -> Vec<&'static List> {
+    pub(crate) fn uncounted(self) -> Vec<&'static List> {
         let is_open = |list: &&List| {
             self.0.pointer("/more").and_then(|more| more.get(list.method)) == Some(&Value::Bool(true))
         };
@@ -156,7 +156,7 @@ impl Learning {
     }
 
     /// Records that `notifications/initialized` was answered.
-    pub fn answered_initialized(&mut self) {
+    pub(crate) fn answered_initialized(&mut self) {
         self.0.insert("answers_initialized".to_owned(), json!(true));
     }
 

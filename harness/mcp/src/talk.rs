@@ -15,7 +15,7 @@ use peerproof_json_rpc::settings;
 use peerproof_json_rpc::talk::call;
 
 /// Clause of canaries: no input silences the server.
-pub const LIVES_ON: &str = "MCP-BAS-12";
+pub(crate) const LIVES_ON: &str = "MCP-BAS-12";
 
 /// First id of canaries that isolate a message, above those of other conversations.
 const ISOLATED_FROM: u64 = 1_000_000;
@@ -53,7 +53,7 @@ impl<'a> Talk<'a> {
     }
 
     /// An opened conversation by a client with these capabilities.
-    pub fn declaring(facts: &'a Facts, capabilities: &Value) -> Self {
+    pub(crate) fn declaring(facts: &'a Facts, capabilities: &Value) -> Self {
         let mut talk = Self::bare(facts);
         if facts.features.contains_key(settings::OPENING) {
             talk.perform(settings::OPENING);
@@ -114,7 +114,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Sets the answer to a request of the server: a result, an error with `code`, or null for none.
-    pub fn answering(&mut self, method: &str, answer: Value) -> &mut Self {
+    pub(crate) fn answering(&mut self, method: &str, answer: Value) -> &mut Self {
         self.apart();
         let mut answers = self.plan.expect.get(ANSWERS).cloned().unwrap_or_else(|| json!({}));
         answers[method] = answer;
@@ -130,19 +130,19 @@ impl<'a> Talk<'a> {
     }
 
     /// Sets the clause that the following steps test.
-    pub fn aim(&mut self, clause: &str) -> &mut Self {
+    pub(crate) fn aim(&mut self, clause: &str) -> &mut Self {
         self.aim = Some(clause.to_owned());
         self
     }
 
     /// Removes the aim of the following steps; each is judged by its bytes.
-    pub fn aim_at_nothing(&mut self) -> &mut Self {
+    pub(crate) fn aim_at_nothing(&mut self) -> &mut Self {
         self.aim = None;
         self
     }
 
     /// Puts the following steps into another process of the same command.
-    pub fn in_session(&mut self, session: usize) -> &mut Self {
+    pub(crate) fn in_session(&mut self, session: usize) -> &mut Self {
         let like = self.plan.sessions.first().cloned().unwrap_or_default();
         self.plan.sessions.resize(self.plan.sessions.len().max(session + 1), like);
         self.session = session;
@@ -150,7 +150,7 @@ impl<'a> Talk<'a> {
     }
 
     /// An id that is new in this conversation.
-    pub fn fresh_id(&mut self) -> u64 {
+    pub(crate) fn fresh_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id - 1
     }
@@ -167,7 +167,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends a request whose only param is the value of a variable.
-    pub fn request_with(&mut self, method: &str, member: &str, var: &str) -> &mut Self {
+    pub(crate) fn request_with(&mut self, method: &str, member: &str, var: &str) -> &mut Self {
         let id = self.fresh_id().to_string();
         let text = call(method, Some(&format!("{{\"{member}\":\"@\"}}")), Some(&id));
         let (before, behind) = text.split_once('@').unwrap_or((&text, ""));
@@ -176,7 +176,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends a request without waiting; returns its id.
-    pub fn queue_request(&mut self, method: &str, params: Option<Value>) -> u64 {
+    pub(crate) fn queue_request(&mut self, method: &str, params: Option<Value>) -> u64 {
         let id = self.fresh_id();
         let params = params.map(|params| params.to_string());
         let text = call(method, params.as_deref(), Some(&id.to_string()));
@@ -185,7 +185,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends a notification.
-    pub fn notify(&mut self, method: &str, params: Option<Value>) -> &mut Self {
+    pub(crate) fn notify(&mut self, method: &str, params: Option<Value>) -> &mut Self {
         let params = params.map(|params| params.to_string());
         self.send(&call(method, params.as_deref(), None))
     }
@@ -218,7 +218,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Gives the canaries ids that no other conversation has.
-    pub fn numbered(&mut self, number: u64) -> &mut Self {
+    pub(crate) fn numbered(&mut self, number: u64) -> &mut Self {
         self.canaries = ISOLATED_FROM + number;
         self
     }

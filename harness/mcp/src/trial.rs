@@ -65,7 +65,7 @@ fn calls(name: &str, role: &Value) -> Vec<Value> {
 }
 
 /// Describes the difference between the tool and its role. `None` if it plays the role.
-pub fn role_fault(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
+pub(crate) fn role_fault(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
     let role = role(facts, name)?;
     let messages = frames::messages(&trial.stdout(0), 1_000);
     let id = |message: &Json| message.get("id").and_then(Json::as_u64).filter(|id| (2..IDS_MAX).contains(id));
@@ -137,7 +137,7 @@ fn duration_ms(trial: &Transcript) -> Option<u64> {
 }
 
 /// Roles that read-only tools may play, the likeliest first. A trial shows which of them are played.
-pub fn candidates(facts: &Facts) -> Vec<(&'static str, Value)> {
+pub(crate) fn candidates(facts: &Facts) -> Vec<(&'static str, Value)> {
     let known = ServerKnowledge::of(facts);
     let (mut found, mut rare) = (Vec::new(), Vec::new());
     for tool in known.tools().iter().filter(|tool| reads(known, tool)) {

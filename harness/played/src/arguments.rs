@@ -40,7 +40,7 @@ impl std::error::Error for ArgumentError {}
 ///
 /// # Errors
 /// Fails if the id is missing or unknown.
-pub fn split_mutant<M>(
+pub(crate) fn split_mutant<M>(
     args: &[String],
     find: impl Fn(&str) -> Option<M>,
 ) -> Result<(Option<M>, Vec<String>), ArgumentError> {
@@ -59,7 +59,7 @@ pub fn split_mutant<M>(
 ///
 /// # Errors
 /// Fails if the name is missing or unknown.
-pub fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<String>), ArgumentError> {
+pub(crate) fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<String>), ArgumentError> {
     let mut args = args.to_vec();
     let Some(at) = args.iter().position(|arg| arg == PRESENT) else { return Ok((None, args)) };
     if at + 1 >= args.len() {
@@ -74,7 +74,7 @@ pub fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<Stri
 }
 
 /// Splits `--without FEATURE` off the arguments; returns the feature and the others.
-pub fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
+pub(crate) fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
     match args.iter().position(|arg| arg == "--without") {
         Some(at) if at + 1 < args.len() => {
             let feature = args.remove(at + 1);
@@ -95,13 +95,18 @@ pub fn correct(words: &[&str], args: Vec<String>) -> Option<Vec<String>> {
 }
 
 /// Runs the correct peer behind a shell with a fault, see [`correct`]. Returns its exit status, or 70 if it cannot run.
-pub fn run_with_fault(fault: ShellFault, words: &[&str], args: Vec<String>, env: &[(String, String)]) -> i32 {
+pub(crate) fn run_with_fault(
+    fault: ShellFault,
+    words: &[&str],
+    args: Vec<String>,
+    env: &[(String, String)],
+) -> i32 {
     let Some(correct) = correct(words, args) else { return 70 };
     io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into))
 }
 
 /// Reports an error of the arguments on standard error, as a peer does; returns the exit status.
-pub fn refuse(error: &dyn fmt::Display) -> i32 {
+pub(crate) fn refuse(error: &dyn fmt::Display) -> i32 {
     io::complain(&error.to_string());
     2
 }

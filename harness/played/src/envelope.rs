@@ -16,7 +16,7 @@ use peerproof_engine::drive::reference_peers::{Mutant, Played, Reference};
 use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 use peerproof_envelope::face::COMMAND;
 
-pub mod caller;
+pub(crate) mod caller;
 pub mod properties;
 
 struct Envelope;

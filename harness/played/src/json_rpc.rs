@@ -17,7 +17,7 @@ use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 use peerproof_json_rpc::full_facts;
 use peerproof_json_rpc::role::{ROLES, reference_role};
 
-pub mod client;
+pub(crate) mod client;
 pub mod properties;
 #[cfg(test)]
 mod shrunk;
@@ -86,7 +86,7 @@ pub fn facts_of(reference: &Reference) -> Facts {
 }
 
 /// True if a mutant is made from this reference: the one with every feature if its fault needs that.
-pub fn plays(reference: &Reference, mutant: &str) -> bool {
+pub(crate) fn plays(reference: &Reference, mutant: &str) -> bool {
     let needs = mutants::find(mutant).is_some_and(|mutant| mutant.needs.is_some());
     needs == is_featured(reference)
 }
@@ -112,7 +112,7 @@ pub fn commands() -> Vec<Reference> {
 
 /// Minimal role configurations: absent, and meaningless params for a method with a free result. Other roles need the
 /// contract's params or a number from the check, so their minimum is to be absent.
-pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
+pub(crate) fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     let free = reference_role("counter")["method"].clone();
     let absent = ROLES.iter().map(|role| (*role, Value::Null));
     let own = vec![

@@ -3,7 +3,7 @@
 //! One file per boundary; shared parts are here. The engine uses them through
 //! [`Played`](peerproof_engine::drive::reference_peers::Played).
 
-pub mod arguments;
+pub(crate) mod arguments;
 pub mod envelope;
 pub mod input;
 mod inside;

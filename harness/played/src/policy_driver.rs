@@ -87,7 +87,7 @@ pub fn commands() -> Vec<Reference> {
 }
 
 /// Minimal role configurations: absent, and a payload with meaningless inputs.
-pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
+pub(crate) fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     let role = |request: Request| {
         let payload: Value = serde_json::from_str(&request.text()).unwrap_or_default();
         json!({ "payload": payload })

@@ -17,7 +17,7 @@ use peerproof_python_tool::face::COMMAND;
 use peerproof_python_tool::roles::{ROLES, usual_entry};
 
 pub mod properties;
-pub mod runtime;
+pub(crate) mod runtime;
 
 struct PythonTool;
 

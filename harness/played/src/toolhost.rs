@@ -75,7 +75,7 @@ pub fn commands() -> Vec<Reference> {
 
 /// Minimal role configurations: absent, and a meaningless input for a tool with free output. The contract sets the
 /// inputs of other tools, so their minimum is to be absent.
-pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
+pub(crate) fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     let absent = ROLES.iter().map(|(role, _)| (*role, Value::Null));
     match side {
         Side::Provider => absent

@@ -29,7 +29,7 @@ const LARGE_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// The path of the harness's own program, which selectors start, is unknown.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+pub(crate) fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     match facts.side {
         Side::Provider => Ok(vec![
             decisions("drive/small", "one process a payload with three entries", small(POLICY_ONLY)),

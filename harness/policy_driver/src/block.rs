@@ -250,7 +250,7 @@ fn fault_of(error: DecodeError) -> Fault {
 }
 
 /// `SID` and exactly four digits.
-pub fn is_sid(sid: &str) -> bool {
+pub(crate) fn is_sid(sid: &str) -> bool {
     let digits = sid.strip_prefix("SID").unwrap_or_default();
     digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -31,7 +31,7 @@ struct Row {
 }
 
 /// The checks of all case files.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     all().iter().map(|loaded| check(&loaded.case)).collect()
 }
 

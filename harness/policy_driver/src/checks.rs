@@ -7,7 +7,7 @@ mod driver;
 mod selector;
 
 /// Every check, in the order in which they run.
-pub fn all() -> Vec<Check> {
+pub(crate) fn all() -> Vec<Check> {
     [driver::checks(), bridge::checks(), selector::checks()].into_iter().flatten().collect()
 }
 

@@ -8,7 +8,7 @@ const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
 }
 
 /// Variables of a selector with a meaning in the contract.
-pub const VARIABLES: &[&str] = &[
+pub(crate) const VARIABLES: &[&str] = &[
     "MACHINA_POLICY_CMD",
     "MACHINA_POLICY_TIMEOUT_MS",
     "MACHINA_POLICY_STDOUT_MAX",
@@ -29,7 +29,7 @@ pub const VARIABLES: &[&str] = &[
 ];
 
 /// Every key that a configuration for a driver or a selector may hold.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",
         &["{payload}+"],
@@ -133,4 +133,4 @@ pub const KEYS: &[ConfigKey] = &[
 ];
 
 /// All features of this boundary; the reference selector has all of them.
-pub const FEATURES: &[&str] = &["patches", "merged_inputs"];
+pub(crate) const FEATURES: &[&str] = &["patches", "merged_inputs"];

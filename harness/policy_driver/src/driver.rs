@@ -5,14 +5,14 @@
 //! roles, and [`probe`] measures patches.
 
 mod asked;
-pub mod expect;
-pub mod leaf;
-pub mod model;
-pub mod oracle;
+pub(crate) mod expect;
+pub(crate) mod leaf;
+pub(crate) mod model;
+pub(crate) mod oracle;
 mod payload;
-pub mod probe;
-pub mod talk;
-pub mod trial;
+pub(crate) mod probe;
+pub(crate) mod talk;
+pub(crate) mod trial;
 
 /// Default time for one decision, ms (readings §2 Driver).
-pub const TIMEOUT_MS: u64 = 2_500;
+pub(crate) const TIMEOUT_MS: u64 = 2_500;

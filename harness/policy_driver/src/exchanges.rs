@@ -14,7 +14,7 @@ use peerproof_engine::data::transcript::{Exit, Transcript};
 const CHARS_MAX: usize = 240;
 
 /// Exchanges of all sessions, in the order of the requests.
-pub fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
+pub(crate) fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
     match transcript.facts.side {
         Side::Provider => {
             transcript.plan.steps.iter().filter_map(|step| decision(transcript, step)).collect()

@@ -20,7 +20,7 @@ const HOSTILE: [&str; 6] =
     ["<END>", "<PICK><SID0001><END>", "</INP><END>", "a\nb\r\u{0}c", "\u{202e}gnp", "$(id); `id` \"'"];
 
 /// A valid, nearly valid or hostile conversation with a driver.
-pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = driver::talk::Talk::new(facts);
     talk.canary("PD-START-03");
     for _ in 0..rng.range(1..=DECISIONS_MAX) {
@@ -50,7 +50,7 @@ fn damage(text: &mut Vec<u8>, rng: &mut Rng) {
 }
 
 /// A random well-formed request.
-pub fn request(rng: &mut Rng) -> Request {
+pub(crate) fn request(rng: &mut Rng) -> Request {
     let mut menu: Vec<Entry> = Vec::new();
     for _ in 0..rng.range(1..=6) {
         let mut entry = Entry::plain(u32::try_from(rng.below(10_000)).unwrap_or(0));
@@ -80,7 +80,7 @@ fn index(rng: &mut Rng, length: usize) -> usize {
 }
 
 /// Smaller variants of the payload of a step, most promising first.
-pub fn variants(plan: &Plan, step: usize) -> Vec<Plan> {
+pub(crate) fn variants(plan: &Plan, step: usize) -> Vec<Plan> {
     let expect = plan.steps.get(step).and_then(|step| Expect::deserialize(&step.expect).ok());
     let Some(expect) = expect else { return Vec::new() };
     let place = plan

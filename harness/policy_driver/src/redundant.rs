@@ -1,7 +1,7 @@
 //! Checks that kill no mutant, with the reason why they are kept.
 
 /// Check ids and reasons.
-pub const CHECKS: &[(&str, &str)] = &[
+pub(crate) const CHECKS: &[(&str, &str)] = &[
     (
         "policy_driver/driver/canary/plain-request",
         "it is asked first: a driver that does not answer it is not judged further",

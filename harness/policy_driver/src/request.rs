@@ -4,7 +4,7 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
 
 /// Control mode in which a driver is started (`policy` §1).
-pub const POLICY_ONLY: &str = "POLICY_ONLY";
+pub(crate) const POLICY_ONLY: &str = "POLICY_ONLY";
 
 /// Control mode in which no driver is started (`policy` §3a).
 pub const FALLBACK_ONLY: &str = "FALLBACK_ONLY";
@@ -42,7 +42,7 @@ impl Entry {
 
     /// Sets the tags.
     #[must_use]
-    pub fn tagged(mut self, tags: &[&str]) -> Self {
+    pub(crate) fn tagged(mut self, tags: &[&str]) -> Self {
         self.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
         self
     }
@@ -123,7 +123,7 @@ impl Request {
 }
 
 /// SIDs in the menu of a request, in order; empty without a menu.
-pub fn sids(request: &Json) -> Vec<&str> {
+pub(crate) fn sids(request: &Json) -> Vec<&str> {
     let menu = match request.get("menu") {
         Some(Json::Array(menu)) => menu.as_slice(),
         _ => &[],

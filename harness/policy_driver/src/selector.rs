@@ -8,13 +8,13 @@ use peerproof_engine::data::payload::{Vars, shorten};
 use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 pub mod expect;
-pub mod generate;
+pub(crate) mod generate;
 pub mod model;
-pub mod oracle;
-pub mod payload_requirement;
-pub mod probe;
-pub mod provided;
-pub mod selection;
+pub(crate) mod oracle;
+pub(crate) mod payload_requirement;
+pub(crate) mod probe;
+pub(crate) mod provided;
+pub(crate) mod selection;
 mod sent_requests;
 pub mod talk;
 

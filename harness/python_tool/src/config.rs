@@ -10,28 +10,28 @@ use super::probe;
 use super::roles::{ROLES, maps_own, usual_entry};
 
 /// Canonical name of the runtime's command; a configuration may call it `command`.
-pub const RUNTIME: &str = "runtime";
+pub(crate) const RUNTIME: &str = "runtime";
 
 /// Feature: the runtime runs containers.
-pub const CONTAINER: &str = "container";
+pub(crate) const CONTAINER: &str = "container";
 
 /// Feature: calls may continue without assurance.
-pub const UNSAFE_OVERRIDE: &str = "unsafe_override";
+pub(crate) const UNSAFE_OVERRIDE: &str = "unsafe_override";
 
 /// Feature: extent to which guarantees are enforced.
-pub const ENFORCEMENT: &str = "enforcement";
+pub(crate) const ENFORCEMENT: &str = "enforcement";
 
 /// Feature: names of the enforced guarantees.
-pub const GUARANTEES: &str = "guarantees";
+pub(crate) const GUARANTEES: &str = "guarantees";
 
 /// Feature: the service supports handshakes.
-pub const HANDSHAKE: &str = "handshake";
+pub(crate) const HANDSHAKE: &str = "handshake";
 
 /// Feature: the service runs several calls at once.
-pub const CONCURRENT: &str = "concurrent";
+pub(crate) const CONCURRENT: &str = "concurrent";
 
 /// Derived feature: guarantees hold on every route.
-pub const ENFORCED: &str = "enforced";
+pub(crate) const ENFORCED: &str = "enforced";
 
 /// Known guarantees.
 pub const NAMES: [&str; 6] = {
@@ -57,7 +57,7 @@ const fn role(name: &'static str) -> ConfigKey {
 }
 
 /// Every key that a configuration for a runner or a service may hold.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",
         &[],
@@ -196,7 +196,7 @@ pub const KEYS: &[ConfigKey] = &[
 
 /// Maps unmapped roles to the tools of the scratch project. Does nothing if the peer maps entries of its own,
 /// because it need not find that project.
-pub fn fill_roles(facts: &mut Facts) {
+pub(crate) fn fill_roles(facts: &mut Facts) {
     if maps_own(facts) {
         return;
     }
@@ -207,7 +207,7 @@ pub fn fill_roles(facts: &mut Facts) {
 }
 
 /// Turns `enforcement` and `guarantees` into one claim per guarantee, and one for all routes.
-pub fn spell_out(facts: &mut Facts) {
+pub(crate) fn spell_out(facts: &mut Facts) {
     let Some(level) = facts.features.remove(ENFORCEMENT) else { return };
     let named = facts.features.remove(GUARANTEES);
     let is_listed = |name: &str| match &named {

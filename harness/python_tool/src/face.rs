@@ -25,7 +25,7 @@ use super::model::{Acceptance, Assured, Request};
 use super::project::spec_of;
 use super::talk::CANARY;
 
-pub mod http;
+pub(crate) mod http;
 mod read;
 mod rules;
 
@@ -35,16 +35,16 @@ pub(crate) use rules::BLOCKED;
 pub const COMMAND: &str = "command";
 
 /// Texts that tools print when called, and while they are imported.
-pub const NOISE: [&str; 2] = ["NOISE-OF-A-TOOL", "NOISE-OF-AN-IMPORT"];
+pub(crate) const NOISE: [&str; 2] = ["NOISE-OF-A-TOOL", "NOISE-OF-AN-IMPORT"];
 
 /// Reason code of a guarantee that blocks even harmless calls.
-pub const NOTHING_THROUGH: &str = "nothing_let_through";
+pub(crate) const NOTHING_THROUGH: &str = "nothing_let_through";
 
 /// Choice: reply to a handshake that cannot assure all guarantees.
 const SHORTFALL: &str = "handshake_shortfall";
 
 /// General clauses about frames and processes.
-pub const SESSION_CLAUSES: SessionClauses = SessionClauses {
+pub(crate) const SESSION_CLAUSES: SessionClauses = SessionClauses {
     protocol_only: "PT-FRAME-05",
     ends_at_eof: "PT-FRAME-07",
     ends_at_term: "PT-FRAME-08",
@@ -397,7 +397,7 @@ pub fn compared(part: &ExpectedPart<Runner>, message: &Message) -> String {
 }
 
 /// Findings about requests of a recorded caller that runners may refuse.
-pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
+pub(crate) fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
     let lines = (0..transcript.plan.sessions.len()).filter_map(|session| lines::of_run(transcript, session));
     let wrong = lines.filter(|line| !line.bytes.is_empty()).filter_map(|line| {
         let request = Request::read(&transcript.facts, &line.bytes);
@@ -422,7 +422,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 }
 
 /// True if `frame` has the word of the canary `step`, which is unique.
-pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
+pub(crate) fn answers_canary(step: &Step, frame: &[u8]) -> bool {
     let word = |bytes: &[u8], member: &str| {
         let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
         decoded.value.get(member)?.get(CANARY).cloned()

@@ -25,20 +25,20 @@ use peerproof_engine::drive::transport::http;
 use peerproof_engine::run::matrix::exchanges;
 
 mod allowed_answer;
-pub mod bench;
-pub mod cases;
-pub mod config;
-pub mod expect;
+pub(crate) mod bench;
+pub(crate) mod cases;
+pub(crate) mod config;
+pub(crate) mod expect;
 pub mod face;
 pub mod generate;
 pub mod model;
-pub mod probe;
-pub mod project;
+pub(crate) mod probe;
+pub(crate) mod project;
 mod redundant;
 pub mod roles;
 mod rungs;
 pub mod runtime;
-pub mod talk;
+pub(crate) mod talk;
 mod trial;
 
 /// The python_tool boundary. Loads its data on first use.

@@ -12,10 +12,10 @@ use super::roles::role_of;
 pub const BYTES_MAX: usize = 10 << 20;
 
 /// Default timeout of a call over HTTP, ms.
-pub const TIMEOUT_DEFAULT_MS: u64 = 10_000;
+pub(crate) const TIMEOUT_DEFAULT_MS: u64 = 10_000;
 
 /// Nesting that every runner accepts, levels.
-pub const NESTING_MAX: u64 = 64;
+pub(crate) const NESTING_MAX: u64 = 64;
 
 /// Effect of a trait on the acceptance of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Request {
     }
 
     /// Reads the body of a call over HTTP, given earlier assurances.
-    pub fn read_posted(facts: &Facts, bytes: &[u8], assured: &Assured) -> Self {
+    pub(crate) fn read_posted(facts: &Facts, bytes: &[u8], assured: &Assured) -> Self {
         Self::read_as(facts, bytes, Some(assured))
     }
 
@@ -330,7 +330,7 @@ pub enum Form {
 }
 
 /// Form of an entry.
-pub fn form_of(entry: &str) -> Form {
+pub(crate) fn form_of(entry: &str) -> Form {
     let Some((module, function)) = entry.split_once(':') else { return Form::Wrong };
     let is_wrong = |char: char| char.is_whitespace() || char.is_control() || matches!(char, '/' | '\\');
     let parts = || module.split('.').chain(function.split('.'));

@@ -16,16 +16,16 @@ pub const BEFORE: &str = "as it was before anybody changed it";
 const MODE: u32 = 0o751;
 
 /// Environment variable with a secret value.
-pub const VARIABLE: &str = "PEERPROOF_VALUE";
+pub(crate) const VARIABLE: &str = "PEERPROOF_VALUE";
 
 /// Environment variable that a tool sets or removes.
-pub const CHANGED: &str = "PEERPROOF_SET";
+pub(crate) const CHANGED: &str = "PEERPROOF_SET";
 
 /// Routes that remove a variable.
 const REMOVES: [&str; 6] = ["delete", "pop", "clear", "delete_bytes", "unsetenv", "ctypes_unset"];
 
 /// Names of the listeners for calls that may connect and for calls that must not.
-pub const LISTENERS: [&str; 2] = ["open", "closed"];
+pub(crate) const LISTENERS: [&str; 2] = ["open", "closed"];
 
 /// A guarantee and its probes.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ pub struct Guarantee {
 }
 
 /// All guarantees.
-pub const GUARANTEES: [Guarantee; 6] = [
+pub(crate) const GUARANTEES: [Guarantee; 6] = [
     Guarantee {
         name: "no_filesystem_write",
         role: "write",
@@ -133,7 +133,7 @@ impl Probe<'_> {
     }
 
     /// Path of the created file.
-    pub fn made(&self) -> Option<String> {
+    pub(crate) fn made(&self) -> Option<String> {
         matches!(self.role, "write" | "process").then(|| format!("{}/{}", self.folder(), self.label()))
     }
 
@@ -149,7 +149,7 @@ impl Probe<'_> {
     }
 
     /// True if a listener shows the effect. Text that a tool reads after its reply can only be sent to a listener.
-    pub fn is_heard(&self) -> bool {
+    pub(crate) fn is_heard(&self) -> bool {
         self.role == "connect" || self.route == "atexit" && matches!(self.role, "read" | "env_read")
     }
 

@@ -5,13 +5,13 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::Fixture;
 
 /// Name of the project's fixture.
-pub const PROJECT: &str = "project";
+pub(crate) const PROJECT: &str = "project";
 
 /// Name of the fixture for temporary files, if a conversation looks at them.
-pub const TEMPORARY: &str = "tmp-of-tools";
+pub(crate) const TEMPORARY: &str = "tmp-of-tools";
 
 /// Path of the module that is written for each call that imports it.
-pub const IMPORTED: &str = "project/tools/peerproof_import.py";
+pub(crate) const IMPORTED: &str = "project/tools/peerproof_import.py";
 
 /// Text before the JSON specification in that module.
 const SPEC: &str = "SPEC = '";
@@ -20,7 +20,7 @@ const SPEC: &str = "SPEC = '";
 const BEHIND: &str = "'\n";
 
 /// Tools of the project, by path.
-pub const TOOLS: [(&str, &str); 5] = [
+pub(crate) const TOOLS: [(&str, &str); 5] = [
     ("peerproof_top.py", include_str!("../corpora/project/peerproof_top.py")),
     ("tools/__init__.py", ""),
     ("tools/sample_tool.py", include_str!("../corpora/project/tools/sample_tool.py")),
@@ -42,7 +42,7 @@ pub fn fixtures() -> Vec<Fixture> {
 
 /// A module that plays `role` with `payload` at import, and returns the outcome when called. Modules with different
 /// numbers differ in length, so that no compiled form is confused.
-pub fn imported(role: &str, payload: Payload, number: usize) -> Payload {
+pub(crate) fn imported(role: &str, payload: Payload, number: usize) -> Payload {
     let module = module_of(role);
     let head = format!(
         "# {}\nimport json\n\nfrom tools import {module}\n\n{SPEC}{{\"role\":\"{role}\",\"payload\":",
@@ -56,7 +56,7 @@ pub fn imported(role: &str, payload: Payload, number: usize) -> Payload {
 }
 
 /// JSON specification in the module.
-pub fn spec_of(module: &str) -> Option<&str> {
+pub(crate) fn spec_of(module: &str) -> Option<&str> {
     let (_, behind) = module.split_once(SPEC)?;
     behind.split_once(BEHIND).map(|(spec, _)| spec)
 }

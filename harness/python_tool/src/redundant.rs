@@ -1,7 +1,7 @@
 //! Checks that kill no mutant, with the reason why they are kept.
 
 /// Check ids and reasons.
-pub const CHECKS: &[(&str, &str)] = &[
+pub(crate) const CHECKS: &[(&str, &str)] = &[
     ("python_tool/service/refused/wrapped", "its mutant is one of the runner, which takes the same requests"),
     ("python_tool/service/connections/loopback", "its mutant would listen where other machines reach it"),
     (

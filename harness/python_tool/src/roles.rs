@@ -17,7 +17,7 @@ const GREET: &str = "tools.sample_tool:greet";
 const TOP: &str = "peerproof_top:any";
 
 /// True if the peer maps roles to entries of its own, outside the scratch project.
-pub fn maps_own(facts: &Facts) -> bool {
+pub(crate) fn maps_own(facts: &Facts) -> bool {
     let is_usual =
         |name: &str, entry: &str| entry == usual_entry(name) || entry == format!("tools.peerproof:{name}");
     let entry = |role: &Value| role.get("entry").and_then(Value::as_str).map(str::to_owned);
@@ -54,7 +54,7 @@ pub const ROLES: [&str; 18] = [
 ];
 
 /// Name of the module in `tools` with a role.
-pub fn module_of(role: &str) -> &'static str {
+pub(crate) fn module_of(role: &str) -> &'static str {
     if EFFECTS.contains(&role) { "peerproof_effects" } else { "peerproof" }
 }
 
@@ -68,29 +68,29 @@ pub fn usual_entry(role: &str) -> String {
 }
 
 /// Entry for a role, configured or usual.
-pub fn entry_of(facts: &Facts, role: &str) -> String {
+pub(crate) fn entry_of(facts: &Facts, role: &str) -> String {
     let mapped = facts.roles.get(role).and_then(|role| role.get("entry")?.as_str());
     mapped.map_or_else(|| usual_entry(role), str::to_owned)
 }
 
 /// Entry of a plain tool in the module of a role with external effects; `None` if the peer has entries of its own.
-pub fn any_of_effects(facts: &Facts) -> Option<&'static str> {
+pub(crate) fn any_of_effects(facts: &Facts) -> Option<&'static str> {
     (!maps_own(facts)).then_some(ANY_OF_EFFECTS)
 }
 
 /// Tool name for a role.
-pub fn tool_of<'a>(facts: &'a Facts, role: &'a str) -> &'a str {
+pub(crate) fn tool_of<'a>(facts: &'a Facts, role: &'a str) -> &'a str {
     facts.roles.get(role).and_then(|role| role.get("tool")?.as_str()).unwrap_or(role)
 }
 
 /// Role of an entry; `imported` for the module that acts at import.
-pub fn role_of(facts: &Facts, entry: &str) -> Option<&'static str> {
+pub(crate) fn role_of(facts: &Facts, entry: &str) -> Option<&'static str> {
     let own = ROLES.into_iter().find(|role| entry_of(facts, role) == entry);
     own.or_else(|| ([TOP, ANY_OF_EFFECTS].contains(&entry) && !maps_own(facts)).then_some("any"))
 }
 
 /// Default payload of a role, as JSON text.
-pub fn usual_payload(role: &str) -> &'static str {
+pub(crate) fn usual_payload(role: &str) -> &'static str {
     match role {
         "echo" => r#"{"a":[1,null,{"b":"é"}],"c":{}}"#,
         "greet" => r#"{"name":"Ada"}"#,

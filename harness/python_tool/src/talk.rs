@@ -14,13 +14,13 @@ use super::project::{self, IMPORTED, PROJECT, TEMPORARY};
 use super::roles::{entry_of, tool_of, usual_payload};
 
 /// Path of handshakes.
-pub const HANDSHAKE: &str = "/capabilities/handshake";
+pub(crate) const HANDSHAKE: &str = "/capabilities/handshake";
 
 /// Clause of a plain call over HTTP, and clause of a canary after other calls.
 const CANARIES: [&str; 2] = ["PT-SRV-01", "PT-SRV-25"];
 
 /// Member in the payload of a canary after other calls; its value is a unique word.
-pub const CANARY: &str = "canary";
+pub(crate) const CANARY: &str = "canary";
 
 /// First number of canaries that isolate a message, above all numbers of a conversation.
 const ISOLATED_FROM: usize = 1 << 20;
@@ -67,7 +67,7 @@ pub struct Sending {
 
 impl<'a> Talk<'a> {
     /// A conversation with only a project.
-    pub fn without_canary(facts: &'a Facts, command: &'static str) -> Self {
+    pub(crate) fn without_canary(facts: &'a Facts, command: &'static str) -> Self {
         let plan = Plan { by_model: true, fixtures: project::fixtures(), ..Plan::default() };
         Self {
             facts,
@@ -89,17 +89,17 @@ impl<'a> Talk<'a> {
     }
 
     /// Sets the clause of canaries after other calls to a service.
-    pub fn lives_on(&mut self, clause: &'static str) {
+    pub(crate) fn lives_on(&mut self, clause: &'static str) {
         self.lives_on = clause;
     }
 
     /// True for a conversation with a service.
-    pub fn is_posted(&self) -> bool {
+    pub(crate) fn is_posted(&self) -> bool {
         self.command == HTTP
     }
 
     /// Makes the next request go to a new service.
-    pub fn anew(&mut self) {
+    pub(crate) fn anew(&mut self) {
         self.needs_session = true;
     }
 
@@ -118,7 +118,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Starts a new service with this environment.
-    pub fn open_with(&mut self, env: BTreeMap<String, String>) {
+    pub(crate) fn open_with(&mut self, env: BTreeMap<String, String>) {
         self.needs_session = true;
         self.open(env);
     }
@@ -163,7 +163,7 @@ impl<'a> Talk<'a> {
     }
 
     /// A canary step for a service that is unique to this number.
-    pub fn isolating(facts: &'a Facts, number: u64) -> Option<Step> {
+    pub(crate) fn isolating(facts: &'a Facts, number: u64) -> Option<Step> {
         let mut talk = Self::new(facts, HTTP);
         talk.count = usize::try_from(number).ok()?.saturating_add(ISOLATED_FROM);
         talk.canary();
@@ -171,14 +171,20 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a canary if one is missing.
-    pub fn canary_where_due(&mut self) {
+    pub(crate) fn canary_where_due(&mut self) {
         if self.owes_canary {
             self.canary();
         }
     }
 
     /// Asks a service for guarantees for a tool. `required` is JSON text; `with` are further members.
-    pub fn handshake(&mut self, tool: &str, required: &str, with: &[(&str, &str)], clause: Option<&str>) {
+    pub(crate) fn handshake(
+        &mut self,
+        tool: &str,
+        required: &str,
+        with: &[(&str, &str)],
+        clause: Option<&str>,
+    ) {
         let name = format!("{tool:?}");
         let own = [
             ("protocol_version", "1"),
@@ -252,7 +258,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends a request to a new runner in two halves with a pause.
-    pub fn paused(&mut self, text: &str, ms: u64, how: Sending) {
+    pub(crate) fn paused(&mut self, text: &str, ms: u64, how: Sending) {
         let (first, rest) = text.split_at_checked(text.len() / 2).unwrap_or((text, ""));
         let send =
             |text| Act::Send { payload: Payload::text(text), chunking: Chunking::Whole, await_frames: 0 };
@@ -261,7 +267,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Writes the module that plays a role at import, for the next request to call.
-    pub fn import(&mut self, role: &str, payload: Payload) {
+    pub(crate) fn import(&mut self, role: &str, payload: Payload) {
         self.count += 1;
         // A service may cache imported modules.
         self.needs_session = true;

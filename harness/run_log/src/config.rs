@@ -6,7 +6,7 @@ use peerproof_engine::data::clause::Side;
 use super::{REPLAYER, RUNNER};
 
 /// Name of a command whose placeholders tell whether it is a runner or a replayer.
-pub const COMMAND: &str = "command";
+pub(crate) const COMMAND: &str = "command";
 
 const VERDICT: &[&str] = &["accept", "fail"];
 const FLAG: &[&str] = &["true", "false"];
@@ -20,7 +20,7 @@ const fn choice(name: &'static str, values: &'static [&'static str], meaning: &'
 }
 
 /// Every key that a configuration for a runner or a replayer may hold.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         COMMAND,
         &["{request}?", "{log}", "{peer}"],

@@ -5,12 +5,12 @@ use sha2::{Digest as _, Sha256};
 use super::state::State;
 
 /// Lower-case SHA-256 hex.
-pub fn sha256_hex(bytes: &[u8]) -> String {
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The digest of a state: `SLOT:TYPE:PROVENANCE:SIZE:CONTENT|` of each used slot, in ascending order.
-pub fn of_state(state: &State) -> String {
+pub(crate) fn of_state(state: &State) -> String {
     let used = state.0.iter().enumerate().filter_map(|(slot, held)| Some((slot, held.as_ref()?)));
     let text: String = used
         .map(|(slot, held)| {
@@ -22,7 +22,7 @@ pub fn of_state(state: &State) -> String {
 }
 
 /// The digest of a menu, given as SID, AID and tags of each entry.
-pub fn of_menu(entries: &[(String, String, Vec<String>)]) -> String {
+pub(crate) fn of_menu(entries: &[(String, String, Vec<String>)]) -> String {
     let mut entries = entries.to_vec();
     entries.sort();
     let entries = entries.into_iter().map(|(sid, aid, mut tags)| {

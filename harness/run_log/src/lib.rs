@@ -16,12 +16,12 @@ use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Transcript;
 
-pub mod config;
-pub mod digest;
+pub(crate) mod config;
+pub(crate) mod digest;
 pub mod replayer;
 mod rungs;
-pub mod runner;
-pub mod state;
+pub(crate) mod runner;
+pub(crate) mod state;
 pub mod tools;
 
 /// The command of a replayer.

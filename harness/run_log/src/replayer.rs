@@ -1,9 +1,9 @@
 //! Replayers: consumers, which get a log and a toolhost.
 
-pub mod bench;
-pub mod cases;
-pub mod face;
+pub(crate) mod bench;
+pub(crate) mod cases;
+pub(crate) mod face;
 pub mod generate;
 pub mod model;
 pub mod talk;
-pub mod toolhost_requests;
+pub(crate) mod toolhost_requests;

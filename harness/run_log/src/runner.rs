@@ -17,12 +17,12 @@ use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::transcript::{Exit, Transcript, strict};
 
-pub mod block;
-pub mod cases;
-pub mod log;
-pub mod model;
-pub mod observations;
-pub mod request;
+pub(crate) mod block;
+pub(crate) mod cases;
+pub(crate) mod log;
+pub(crate) mod model;
+pub(crate) mod observations;
+pub(crate) mod request;
 
 use self::log::Faults;
 use self::model::{End, Offer, Walk};
@@ -30,16 +30,16 @@ use self::observations::RunObservations;
 use self::request::{Request, RequestTreatment};
 
 /// Variable: time limit of a toolhost, seconds (`ipc` §7).
-pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
+pub(crate) const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
 
 /// Variable: command of the policy driver (`policy` §1).
-pub const COMMAND_VARIABLE: &str = "MACHINA_POLICY_CMD";
+pub(crate) const COMMAND_VARIABLE: &str = "MACHINA_POLICY_CMD";
 
 /// Clause: the runner ends in time after SIGTERM.
 const SIGTERM: &str = "LOG-RUN-SIGTERM";
 
 /// Folder of the logs.
-pub const LOGS: &str = "logs";
+pub(crate) const LOGS: &str = "logs";
 
 /// Clauses with an open choice, and its key.
 const CHOICES: [(&str, &str); 10] = [
@@ -56,7 +56,7 @@ const CHOICES: [(&str, &str); 10] = [
 ];
 
 /// Script of a null peer that writes a made-up log.
-pub const CONSTANT: &str = r#"cat > '{log}' <<'END'
+pub(crate) const CONSTANT: &str = r#"cat > '{log}' <<'END'
 {{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"run_started","step":0,"payload":{{"goal_id":"Goal 1","inputs":{{"k":1,"keep":"é"}}}}}}
 {{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"selector_chosen","step":0,"payload":{{"kind":"NOOP","raw":"<NOOP><END>"}}}}
 {{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"run_finished","step":0,"payload":{{"reason":"noop","steps":1,"state_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}}
@@ -64,7 +64,7 @@ END"#;
 
 /// Names of the fixtures and labels of a session.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub(crate) struct Names {
     /// Fixture with the request.
     pub request: String,
     /// Actor for the driver.
@@ -77,7 +77,7 @@ pub struct Names {
 
 impl Names {
     /// Names of a session.
-    pub fn of(session: usize) -> Self {
+    pub(crate) fn of(session: usize) -> Self {
         Self {
             request: format!("request{session}"),
             driver: format!("policies/driver{session}.sh"),
@@ -88,12 +88,12 @@ impl Names {
 }
 
 /// All checks of runners.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     cases::checks()
 }
 
 /// A random conversation.
-pub fn conversation(_facts: &Facts, rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(_facts: &Facts, rng: &mut Rng) -> Plan {
     cases::conversation(rng)
 }
 
@@ -101,7 +101,7 @@ pub fn conversation(_facts: &Facts, rng: &mut Rng) -> Plan {
 ///
 /// # Errors
 /// Names the unread member.
-pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
+pub(crate) fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 
@@ -120,7 +120,7 @@ struct All {
 }
 
 /// Judges a transcript.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     let (mut judgement, mut all) = (Judgement::default(), All::default());
     let steps = &transcript.plan.steps;
     let (mut about, mut targets, mut hits) = (None, 0_usize, 0_usize);

@@ -3,7 +3,7 @@
 use peerproof_engine::data::json::Json;
 
 /// Number of slots.
-pub const SLOTS: usize = 8;
+pub(crate) const SLOTS: usize = 8;
 
 /// Content of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Artifact {
     }
 
     /// True if `size_bytes` is the length of `content_json`.
-    pub fn has_right_size(&self) -> bool {
+    pub(crate) fn has_right_size(&self) -> bool {
         self.size_bytes == self.content_json.len() as u64
     }
 
@@ -68,7 +68,7 @@ impl Artifact {
 }
 
 /// Slot in the path of a `tx_patch` item.
-pub fn slot_of(item: &Json) -> Option<usize> {
+pub(crate) fn slot_of(item: &Json) -> Option<usize> {
     match item.get("path")?.as_str()?.strip_prefix("/slots/")?.as_bytes() {
         [digit @ b'0'..=b'7'] => Some(usize::from(digit - b'0')),
         _ => None,
@@ -128,7 +128,7 @@ impl State {
     }
 
     /// Delta from `before` to this state, as JSON.
-    pub fn delta_from(&self, before: &Self) -> Json {
+    pub(crate) fn delta_from(&self, before: &Self) -> Json {
         let is_new = |slot: &String| slot.parse().ok().is_some_and(|at: usize| self.0[at] != before.0[at]);
         let set = self.used().filter(|(slot, _)| is_new(slot));
         let gone = (0..SLOTS).filter(|at| self.0[*at].is_none() && before.0[*at].is_some());
@@ -140,7 +140,7 @@ impl State {
     }
 
     /// Smallest `tx_patch` from `before` to this state.
-    pub fn patch_from(&self, before: &Self) -> Json {
+    pub(crate) fn patch_from(&self, before: &Self) -> Json {
         let changed = (0..SLOTS).filter(|at| self.0[*at] != before.0[*at]);
         Json::Array(
             changed

@@ -16,13 +16,13 @@ use super::digest;
 use super::state::State;
 
 /// Name of the program.
-pub const TOOLHOST: &str = "run_log/toolhost";
+pub(crate) const TOOLHOST: &str = "run_log/toolhost";
 
 /// Duration of a slow tool, ms; leaves time to look at the waiting peer.
 const SLOW_MS: u64 = 1_500;
 
 /// Aid of a tool that does its task.
-pub const DO: &str = "AID.PEERPROOF.DO.v1";
+pub(crate) const DO: &str = "AID.PEERPROOF.DO.v1";
 
 /// Outcome of one execution.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,12 +41,12 @@ pub fn word(aid: &str) -> &str {
 }
 
 /// True if a tool replies only at the end of its input.
-pub fn is_patient(aid: &str) -> bool {
+pub(crate) fn is_patient(aid: &str) -> bool {
     word(aid) == "ENDS"
 }
 
 /// True for the arguments `--run PLUGIN AID` and `--serve PLUGIN`.
-pub fn is_start(argv: &[String]) -> bool {
+pub(crate) fn is_start(argv: &[String]) -> bool {
     match argv {
         [mode, _] => mode == "--serve",
         [mode, _, aid] => mode == "--run" && !aid.is_empty(),
@@ -55,7 +55,7 @@ pub fn is_start(argv: &[String]) -> bool {
 }
 
 /// True for tools whose success is open: it has an `error` as well, or the toolhost exits with a non-zero status.
-pub fn is_doubtful(aid: &str) -> bool {
+pub(crate) fn is_doubtful(aid: &str) -> bool {
     matches!(word(aid), "DOUBT" | "LATE")
 }
 
@@ -223,7 +223,7 @@ pub fn told(task: Option<&Json>) -> Result<Option<Vec<ActorStep>>, String> {
 }
 
 /// Aid in the arguments of run mode.
-pub fn aid_of(argv: &[String]) -> Option<&str> {
+pub(crate) fn aid_of(argv: &[String]) -> Option<&str> {
     let run = argv.iter().position(|word| word == "--run")?;
     argv.get(run + 2).map(String::as_str)
 }

@@ -28,7 +28,7 @@ const A_WORKER: &str = "Command line of a worker, as `command` or `worker`: {que
                         Without {runner} a job is a run whose driver is MACHINA_POLICY_CMD";
 
 /// Every key that a configuration for a queue may hold.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command(COMMAND, &["{queue}*", "{runner}?"], A_WORKER),
     ConfigKey::command(WORKER, &["{queue}*", "{runner}?"], A_WORKER),
     ConfigKey::command(

@@ -26,7 +26,7 @@ use crate::job::{DEPTH_MAX, Job, VERY_DEEP, arrays, with_member};
 pub(crate) const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
 /// A broken toolhost that reports every job as queued.
-pub const BY_ROTE: ConstantPeer = ConstantPeer::wrong(
+pub(crate) const BY_ROTE: ConstantPeer = ConstantPeer::wrong(
     "says queued and enqueues nothing",
     "cat >/dev/null; echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{\\\"queued\\\":\\\"x.json\\\"}\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}'",
 );
@@ -640,7 +640,7 @@ fn places() -> Vec<Check> {
 }
 
 /// Role of the enqueue tool.
-pub const ROLE: &str = "enqueue";
+pub(crate) const ROLE: &str = "enqueue";
 
 /// One plain call, which shows whether the tool of the role enqueues.
 pub fn trial(facts: &Facts) -> Plan {

@@ -18,7 +18,7 @@ use crate::SERVE;
 
 mod face;
 mod generate;
-pub mod kit;
+pub(crate) mod kit;
 mod model;
 mod steps;
 mod talk;
@@ -34,14 +34,14 @@ pub use kit::complete;
 pub use tool_trials::{trial, tried};
 
 /// A broken peer that answers every request with the same good reply.
-pub const BY_ROTE: ConstantPeer = ConstantPeer::wrong(
+pub(crate) const BY_ROTE: ConstantPeer = ConstantPeer::wrong(
     "constant good reply",
     "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
      \"ds_state\":{\"delta\":true}}'; done",
 );
 
 /// Checks that kill no mutant, with reasons.
-pub const REDUNDANT: &[(&str, &str)] = &[
+pub(crate) const REDUNDANT: &[(&str, &str)] = &[
     (
         "run_queue/genesis/load/built-in",
         "the table of the reference's tools takes no aid twice, and has no seam for it",

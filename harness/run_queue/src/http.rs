@@ -24,12 +24,13 @@ mod request;
 mod tests;
 mod tokens;
 
-pub use face::{judge, lives_on};
+pub use face::judge;
+pub(crate) use face::lives_on;
 pub use generate::conversation;
 use request::{Request, Token};
 
 /// Checks that kill no mutant, with reasons.
-pub const REDUNDANT: &[(&str, &str)] = &[
+pub(crate) const REDUNDANT: &[(&str, &str)] = &[
     (
         "run_queue/http/length/none",
         "to the reference a body without a length is an empty one, which is refused anyway",
@@ -86,7 +87,7 @@ pub fn may_answer(bytes: &[u8], status: u16) -> bool {
 }
 
 /// A step with a plain job that is unique to this number, for an adapter without a token.
-pub fn isolating(number: u64) -> Step {
+pub(crate) fn isolating(number: u64) -> Step {
     let payload = Payload::text(inbox::job(&format!("isolating-{number}")));
     let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 };
     Step { canary: true, http: Some(Carriage { counted: true, ..Carriage::post() }), ..Step::new(act) }

@@ -18,13 +18,13 @@ use super::FOLDERS;
 use super::job::{self, Job};
 
 /// Name of the queue's fixture, and label of looks at it.
-pub const QUEUE: &str = "queue";
+pub(crate) const QUEUE: &str = "queue";
 
 /// Largest file on a full disk, bytes: more than any writer needs for itself.
-pub const DISK_BYTES: u64 = 512 << 10;
+pub(crate) const DISK_BYTES: u64 = 512 << 10;
 
 /// Reason why a full disk showed nothing.
-pub fn not_full() -> Untestable {
+pub(crate) fn not_full() -> Untestable {
     Untestable::new("disk_not_full", "the adapter stored a job that is larger than the limit on file sizes")
 }
 
@@ -32,7 +32,7 @@ pub fn not_full() -> Untestable {
 const QUOTED_CHARS: usize = 200;
 
 /// Sessions with a full disk.
-pub fn full_disks(plan: &Plan) -> BTreeSet<usize> {
+pub(crate) fn full_disks(plan: &Plan) -> BTreeSet<usize> {
     let sessions = plan.sessions.iter().enumerate();
     let full = sessions.filter(|(_, spec)| spec.limits.file_bytes.is_some());
     full.map(|(session, _)| session).collect()
@@ -105,7 +105,7 @@ pub fn look() -> Act {
 }
 
 /// A look at the queue after this delay, ms.
-pub fn look_after(after_ms: u64) -> Act {
+pub(crate) fn look_after(after_ms: u64) -> Act {
     Act::Look { label: QUEUE.to_owned(), path: place(""), after_ms }
 }
 
@@ -496,17 +496,17 @@ pub fn job(word: &str) -> String {
 }
 
 /// A job with decomposed Unicode text and a fraction of 17 digits.
-pub fn exact(job: &str) -> String {
+pub(crate) fn exact(job: &str) -> String {
     job::with_member(job, "\"e\u{301}\":[\"u\u{308}\",0.30000000000000004]")
 }
 
 /// A job with a lone surrogate.
-pub fn halved(job: &str) -> String {
+pub(crate) fn halved(job: &str) -> String {
     job::with_member(job, r#""half":"a\ud800b""#)
 }
 
 /// Texts for `request_id` that would escape the folder if used as file names.
-pub const PATHS: [&str; 6] =
+pub(crate) const PATHS: [&str; 6] =
     ["../above", "a/b", "/nonexistent/peerproof", "..%2fabove", r"..\\above", "%2e%2e%2fabove"];
 
 /// A job with this `request_id`.

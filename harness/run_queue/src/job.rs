@@ -11,23 +11,23 @@ use peerproof_engine::data::plan::ActorStep;
 pub const BYTES_MAX: usize = 10 << 20;
 
 /// Nesting that every reader must accept, levels.
-pub const DEPTH_MAX: usize = 64;
+pub(crate) const DEPTH_MAX: usize = 64;
 
 /// Nesting that no reader must accept, levels.
-pub const VERY_DEEP: usize = 100_000;
+pub(crate) const VERY_DEEP: usize = 100_000;
 
 /// A JSON array with this many levels of nesting.
-pub fn arrays(levels: usize) -> String {
+pub(crate) fn arrays(levels: usize) -> String {
     format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
 }
 
 /// Text of a job with one more member, given as JSON: `"name":value`.
-pub fn with_member(job: &str, member: &str) -> String {
+pub(crate) fn with_member(job: &str, member: &str) -> String {
     format!("{},{member}}}", job.strip_suffix('}').unwrap_or(job))
 }
 
 /// Name of the program that follows the script of a job.
-pub const PROGRAM: &str = "run_queue/job";
+pub(crate) const PROGRAM: &str = "run_queue/job";
 
 /// Output of a driver at the end.
 const NOOP: &str = "<NOOP><END>\n";
@@ -115,7 +115,7 @@ pub fn read(bytes: &[u8]) -> JobVerdict {
 }
 
 /// True if every worker must accept a file of this name.
-pub fn is_name(name: &[u8]) -> bool {
+pub(crate) fn is_name(name: &[u8]) -> bool {
     name.len() > ".json".len() && name.ends_with(b".json") && !name.starts_with(b".") && !name.contains(&b'/')
 }
 
@@ -144,7 +144,7 @@ pub fn succeeds(play: &[ActorStep]) -> bool {
 }
 
 /// Least duration of a script, ms.
-pub fn lasts_ms(play: &[ActorStep]) -> u64 {
+pub(crate) fn lasts_ms(play: &[ActorStep]) -> u64 {
     play.iter().map(|step| if let ActorStep::Sleep { ms } = step { *ms } else { 0 }).sum()
 }
 

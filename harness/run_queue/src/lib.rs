@@ -20,17 +20,17 @@ use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Transcript;
 
-pub mod bench;
+pub(crate) mod bench;
 pub mod config;
-pub mod enqueue;
-pub mod genesis;
+pub(crate) mod enqueue;
+pub(crate) mod genesis;
 pub mod http;
 pub mod inbox;
 pub mod job;
 mod refusal;
 mod rungs;
 mod trial;
-pub mod worker;
+pub(crate) mod worker;
 
 /// Command of a worker that never ends by itself.
 pub const WORKER: &str = "worker";

@@ -35,7 +35,7 @@ fn is_usual(role: &str, value: &Value) -> bool {
 }
 
 /// Maps the roles of configured commands to the default tools, unless the configuration maps them.
-pub fn fill_roles(facts: &mut Facts) {
+pub(crate) fn fill_roles(facts: &mut Facts) {
     let enqueues = facts.commands.contains(ENQUEUE).then_some(enqueue::ROLE);
     let makes = facts.commands.contains(SERVE);
     for role in enqueues.into_iter().chain(ROLES.into_iter().filter(|_| makes)) {

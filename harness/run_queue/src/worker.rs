@@ -18,38 +18,38 @@ use peerproof_engine::data::transcript::{Transcript, strict};
 
 use crate::config::{ATTEMPTS, POLL_MS, RECOVER_MS, RETRY_MS};
 
-pub mod cases;
-pub mod crash;
-pub mod model;
-pub mod talk;
-pub mod timeline;
+pub(crate) mod cases;
+pub(crate) mod crash;
+pub(crate) mod model;
+pub(crate) mod talk;
+pub(crate) mod timeline;
 
 /// Name of the queue's fixture.
-pub const QUEUE: &str = "queue";
+pub(crate) const QUEUE: &str = "queue";
 /// Program of every job, under a name that selectors accept.
 pub const RUNNER: &str = "policies/runner.sh";
 /// Label of a look before any worker starts.
 pub const BEFORE: &str = "before";
 /// Label of a look while programs run. Only each second one counts.
-pub const IN_RUN: &str = "in_run";
+pub(crate) const IN_RUN: &str = "in_run";
 /// Label of a look after all jobs have ended.
-pub const REST: &str = "rest";
+pub(crate) const REST: &str = "rest";
 /// Label of a look at folders that the worker created.
-pub const MADE: &str = "made";
+pub(crate) const MADE: &str = "made";
 /// Label of a look at an idle queue, before a job is put.
-pub const BEACON: &str = "idle_queue";
+pub(crate) const BEACON: &str = "idle_queue";
 /// Label of a look while the inbox is missing.
-pub const NO_INBOX: &str = "no_inbox";
+pub(crate) const NO_INBOX: &str = "no_inbox";
 /// Label of a look at the target of a link.
-pub const TARGET: &str = "target";
+pub(crate) const TARGET: &str = "target";
 /// Label of a look at an entry that is not a regular file.
-pub const TREATED: &str = "treated";
+pub(crate) const TREATED: &str = "treated";
 /// Label of samples of an idle worker's processor time.
-pub const IDLE: &str = "idle";
+pub(crate) const IDLE: &str = "idle";
 /// Label of a look that only serves as a time mark for the next put.
-pub const LIFE: &str = "life";
+pub(crate) const LIFE: &str = "life";
 /// Label of a later look at rest, when earlier failed jobs are gone.
-pub const LATER: &str = "later";
+pub(crate) const LATER: &str = "later";
 /// Choice about a second worker.
 const SECOND: &str = "second_worker";
 
@@ -66,7 +66,7 @@ const FAILING: [&str; 4] = ["QUE-WORK-10", "QUE-WORK-11", "QUE-WORK-23", "QUE-WO
 const KILLS: &str = "--slow alone runs it, and the same with other kills notices its mutants";
 
 /// Checks that kill no mutant, with reasons.
-pub const REDUNDANT: &[(&str, &str)] = &[
+pub(crate) const REDUNDANT: &[(&str, &str)] = &[
     ("run_queue/worker/dead/killed-7", KILLS),
     ("run_queue/worker/dead/killed-8", KILLS),
     ("run_queue/worker/dead/killed-9", KILLS),
@@ -82,13 +82,13 @@ pub const REDUNDANT: &[(&str, &str)] = &[
 ];
 
 /// A broken worker that moves all jobs to `done/` and runs nothing.
-pub const MOVES_ALL: ConstantPeer = ConstantPeer::wrong(
+pub(crate) const MOVES_ALL: ConstantPeer = ConstantPeer::wrong(
     "moves files and runs nothing",
     "q='{queue}'; mkdir -p $q/inbox $q/done; while sleep 0.1; do mv $q/inbox/*.json $q/done/ 2>/dev/null; done",
 );
 
 /// A broken worker that fails all jobs.
-pub const FAILS_ALL: ConstantPeer = ConstantPeer::wrong(
+pub(crate) const FAILS_ALL: ConstantPeer = ConstantPeer::wrong(
     "fails everything",
     "q='{queue}'; while sleep 0.1; do mv $q/inbox/*.json $q/failed/ 2>/dev/null; done",
 );

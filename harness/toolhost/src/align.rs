@@ -5,7 +5,7 @@ use peerproof_engine::contract::judge::order::{self, Alignment, OrderedRequest};
 use peerproof_engine::data::json::Json;
 
 /// One reply frame, decoded if possible.
-pub struct Frame {
+pub(crate) struct Frame {
     /// Exact bytes, without the line feed.
     pub bytes: Vec<u8>,
     /// Strict JSON value, or the reason why it is not JSON.
@@ -16,7 +16,7 @@ pub struct Frame {
 
 /// A sent line with its expected answer and the index of the event that began it.
 #[derive(Clone, Copy)]
-pub struct ExpectedLine<'a> {
+pub(crate) struct ExpectedLine<'a> {
     /// Expected answer.
     pub expect: &'a Expect,
     /// Index of the line's first event. Earlier frames cannot answer it.
@@ -24,7 +24,7 @@ pub struct ExpectedLine<'a> {
 }
 
 /// Assigns frames to sent lines.
-pub fn align(dues: &[ExpectedLine<'_>], frames: &[Frame]) -> Alignment {
+pub(crate) fn align(dues: &[ExpectedLine<'_>], frames: &[Frame]) -> Alignment {
     let turn = |due: &ExpectedLine<'_>| OrderedRequest {
         may_be_silent: due.expect.may_be_silent(),
         may_be_passed_over: due.expect.may_be_passed_over(),

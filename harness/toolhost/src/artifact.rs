@@ -22,7 +22,7 @@ pub struct Artifact {
 }
 
 /// Slots by name (`"0"` to `"7"`). Empty ones are absent.
-pub type Slots = BTreeMap<String, Artifact>;
+pub(crate) type Slots = BTreeMap<String, Artifact>;
 
 impl Artifact {
     /// Creates an artifact with this content.
@@ -50,7 +50,7 @@ impl Artifact {
     }
 
     /// The JSON object with this JSON text as `size_bytes`.
-    pub fn sized(&self, size_bytes: &str) -> String {
+    pub(crate) fn sized(&self, size_bytes: &str) -> String {
         format!(
             "{{\"type\":{},\"provenance\":{},\"content_json\":{},\"size_bytes\":{size_bytes}}}",
             quoted(&self.kind),

@@ -77,7 +77,7 @@ fn shapes(command: &str, bytes: usize) -> Vec<Shape> {
 ///
 /// # Errors
 /// Fails if the peer is a dispatcher, or no tool is known to succeed.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+pub(crate) fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if facts.side == Side::Consumer {
         return Err("only toolhosts are benchmarked: a dispatcher takes as long as what it starts".into());
     }
@@ -240,7 +240,7 @@ fn judge(outputs: Vec<Option<Json>>) -> ReplyVerifier {
 }
 
 /// Conversation of this many plain requests with a serve process.
-pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
+pub(crate) fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
     let known = role(facts, "echo").or_else(|| role(facts, "any"));
     if !facts.commands.contains("serve") || known.is_none() {
         return None;

@@ -81,7 +81,7 @@ struct ExpectedAnswer {
 }
 
 /// Checks of one case file, named without its extension.
-pub fn checks(file: &str) -> Vec<Check> {
+pub(crate) fn checks(file: &str) -> Vec<Check> {
     all()
         .iter()
         .filter(|loaded| loaded.file == file)

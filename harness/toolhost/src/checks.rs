@@ -18,7 +18,7 @@ mod run;
 mod tools;
 
 /// Every check, in the order of execution.
-pub fn all() -> Vec<Check> {
+pub(crate) fn all() -> Vec<Check> {
     [
         framing::checks(),
         json::checks(),

@@ -9,7 +9,7 @@ const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
 const TRUE_FALSE: &[&str] = &["true", "false"];
 
 /// Configuration keys for a toolhost or a dispatcher.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command("run", &["{aid}"], "Command line of run mode; `{aid}` is replaced by the action id"),
     ConfigKey::command("serve", &[], "Command line of serve mode"),
     ConfigKey::command(

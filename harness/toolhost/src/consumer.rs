@@ -12,7 +12,7 @@ const ONE_OBJECT: &str = "TH-DISP-03";
 const SHAPE: &str = "TH-DISP-02";
 
 /// Judges the requests of each session.
-pub fn judge(transcript: &Transcript) -> Vec<Finding> {
+pub(crate) fn judge(transcript: &Transcript) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
         let serve = spec.command != "run";

@@ -3,6 +3,6 @@
 //! [`call`] builds conversations: one call on the dispatcher's standard input, and one scripted toolhost. [`expect`]
 //! defines the allowed results, [`oracle`] compares.
 
-pub mod call;
-pub mod expect;
-pub mod oracle;
+pub(crate) mod call;
+pub(crate) mod expect;
+pub(crate) mod oracle;

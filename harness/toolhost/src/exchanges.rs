@@ -16,7 +16,7 @@ use peerproof_engine::run::matrix::canonical::canonical;
 const CHARS_MAX: usize = 240;
 
 /// Exchanges of all sessions, in the order of sending.
-pub fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
+pub(crate) fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
     let mut all = Vec::new();
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
         let sent = match spec.command.as_str() {

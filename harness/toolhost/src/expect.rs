@@ -114,7 +114,7 @@ impl Expect {
     }
 
     /// Any one of several outcomes for `clause`.
-    pub fn any_of(clause: impl Into<ClauseId>, allowed: Vec<Allowed>) -> Self {
+    pub(crate) fn any_of(clause: impl Into<ClauseId>, allowed: Vec<Allowed>) -> Self {
         Self { clause: clause.into(), allowed, reason: None, choice: None, once: None, stray: None }
     }
 
@@ -129,7 +129,7 @@ impl Expect {
     }
 
     /// Success with an output that has at least the members of this JSON object.
-    pub fn holding(clause: &str, output: &str) -> Self {
+    pub(crate) fn holding(clause: &str, output: &str) -> Self {
         Self::new(clause, Allowed::holding(output))
     }
 
@@ -179,14 +179,14 @@ impl Expect {
     }
 
     /// True if a missing reply is allowed.
-    pub fn may_be_silent(&self) -> bool {
+    pub(crate) fn may_be_silent(&self) -> bool {
         self.allowed
             .iter()
             .any(|a| matches!(a.outcome, Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies))
     }
 
     /// True if a missing reply is allowed while later requests are answered.
-    pub fn may_be_passed_over(&self) -> bool {
+    pub(crate) fn may_be_passed_over(&self) -> bool {
         self.allowed.iter().any(|allowed| allowed.outcome == Outcome::Silence)
     }
 
@@ -196,7 +196,10 @@ impl Expect {
     }
 
     /// First alternative that fits a missing reply. `ended` is the exit of the session, if it ended.
-    pub fn silence(&self, ended: Option<peerproof_engine::data::transcript::Exit>) -> Option<&Allowed> {
+    pub(crate) fn silence(
+        &self,
+        ended: Option<peerproof_engine::data::transcript::Exit>,
+    ) -> Option<&Allowed> {
         use peerproof_engine::data::transcript::Exit;
         self.allowed.iter().find(|allowed| match allowed.outcome {
             Outcome::Silence => ended.is_none_or(|exit| exit == Exit::Code(0)),
@@ -207,12 +210,12 @@ impl Expect {
     }
 
     /// The first alternative that a reply fits.
-    pub fn fit(&self, reply: &Json) -> Option<&Allowed> {
+    pub(crate) fn fit(&self, reply: &Json) -> Option<&Allowed> {
         self.allowed.iter().find(|allowed| allowed.misfit(reply).is_none())
     }
 
     /// Reason code and phrase for a reply that fits no alternative.
-    pub fn misfit(&self, reply: &Json) -> (String, String) {
+    pub(crate) fn misfit(&self, reply: &Json) -> (String, String) {
         let mut misfits: Vec<(&'static str, String)> =
             self.allowed.iter().filter_map(|allowed| allowed.misfit(reply)).collect();
         // The closest alternative is the most informative: a wrong output says more than a wrong kind of reply.
@@ -249,7 +252,7 @@ impl Allowed {
 
     /// Success with an output that has at least the members of this JSON object. A role defines its tool's answer, but
     /// does not exclude other members.
-    pub fn holding(output: &str) -> Self {
+    pub(crate) fn holding(output: &str) -> Self {
         let members = parse(output).and_then(|output| output.into_object().ok()).unwrap_or_default();
         members.into_iter().fold(Self::of(Outcome::Ok), |allowed, (name, value)| {
             allowed.output_member(&format!("/{name}"), Match::Equals(value.to_text()))
@@ -257,7 +260,7 @@ impl Allowed {
     }
 
     /// Success with an output (JSON text) given as a recipe.
-    pub fn large_output(output: Payload) -> Self {
+    pub(crate) fn large_output(output: Payload) -> Self {
         Self { recipe: Some(output), ..Self::of(Outcome::Ok) }
     }
 
@@ -268,14 +271,14 @@ impl Allowed {
 
     /// Adds a demand on a part of the output.
     #[must_use]
-    pub fn output_member(mut self, pointer: &str, what: Match) -> Self {
+    pub(crate) fn output_member(mut self, pointer: &str, what: Match) -> Self {
         self.output_members.insert(pointer.to_owned(), what);
         self
     }
 
     /// Demands or forbids `idempotent_hit`.
     #[must_use]
-    pub fn hit(mut self, hit: bool) -> Self {
+    pub(crate) fn hit(mut self, hit: bool) -> Self {
         self.hit = Some(hit);
         self
     }
@@ -453,7 +456,7 @@ impl Match {
 }
 
 /// True if a text is strict JSON.
-pub fn is_strict(text: &str) -> bool {
+pub(crate) fn is_strict(text: &str) -> bool {
     json::check(text.as_bytes(), &DecodeLimits::default()).is_ok()
 }
 

@@ -23,7 +23,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// One frame, decoded if it is strict JSON.
-pub fn decode(bytes: &[u8]) -> Frame {
+pub(crate) fn decode(bytes: &[u8]) -> Frame {
     let value = json::decode(bytes, &DecodeLimits::default())
         .map(|decoded| decoded.value)
         .map_err(|error| error.to_string());
@@ -32,7 +32,7 @@ pub fn decode(bytes: &[u8]) -> Frame {
 
 /// Frames of a session, and the output after the last of them. In run mode a frame has no position, because all of
 /// standard input is one request.
-pub fn of(transcript: &Transcript, session: usize) -> (Vec<Frame>, Vec<u8>) {
+pub(crate) fn of(transcript: &Transcript, session: usize) -> (Vec<Frame>, Vec<u8>) {
     let out = transcript.stdout(session);
     if transcript.plan.sessions[session].command == "run" {
         let mut frames = whole(&out);
@@ -49,7 +49,7 @@ pub fn of(transcript: &Transcript, session: usize) -> (Vec<Frame>, Vec<u8>) {
 
 /// Complete lines of serve mode, up to a limit that depends on `requests`, and the output after the last line feed. An
 /// object that spans several lines is one frame; [`shape`] reports it. `places` holds the position of each line feed.
-pub fn lines<'a>(out: &'a [u8], places: &[usize], requests: usize) -> (Vec<Frame>, &'a [u8]) {
+pub(crate) fn lines<'a>(out: &'a [u8], places: &[usize], requests: usize) -> (Vec<Frame>, &'a [u8]) {
     let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let frames: Vec<Frame> = out[..end]
         .split_inclusive(|byte| *byte == b'\n')
@@ -96,7 +96,7 @@ fn spread_object(lines: &[Frame]) -> Option<(Frame, usize)> {
 }
 
 /// Frames of run mode. All of standard output should be one reply; otherwise replies on single lines are recognised.
-pub fn whole(out: &[u8]) -> Vec<Frame> {
+pub(crate) fn whole(out: &[u8]) -> Vec<Frame> {
     if out.iter().all(u8::is_ascii_whitespace) {
         return Vec::new();
     }
@@ -124,13 +124,13 @@ pub fn whole(out: &[u8]) -> Vec<Frame> {
 }
 
 /// True if run mode writes line feeds before its object, or more than one after it.
-pub fn has_blank_lines(out: &[u8]) -> bool {
+pub(crate) fn has_blank_lines(out: &[u8]) -> bool {
     let after = out.iter().rev().take_while(|byte| byte.is_ascii_whitespace());
     out.starts_with(b"\n") || out.starts_with(b"\r\n") || after.filter(|byte| **byte == b'\n').count() > 1
 }
 
 /// Fault in the form of a frame that is JSON.
-pub fn shape(frame: &Frame, serve: bool) -> Option<Finding> {
+pub(crate) fn shape(frame: &Frame, serve: bool) -> Option<Finding> {
     (serve && frame.value.is_ok() && frame.bytes.contains(&b'\n')).then(|| {
         let got = shorten(&String::from_utf8_lossy(&frame.bytes), 200).into_owned();
         Finding::new(ONE_OBJECT, "line_feed_inside", "a reply on one line", got)
@@ -138,7 +138,7 @@ pub fn shape(frame: &Frame, serve: bool) -> Option<Finding> {
 }
 
 /// Finding about a reply that is not JSON.
-pub fn undecodable(frame: &Frame, error: &str) -> Finding {
+pub(crate) fn undecodable(frame: &Frame, error: &str) -> Finding {
     let got = format!("{error}: {}", shorten(&String::from_utf8_lossy(&frame.bytes), 160));
     if has_second_value(&frame.bytes) {
         return Finding::new(ONE_OBJECT, "two_values", "exactly one JSON object", got);

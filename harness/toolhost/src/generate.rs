@@ -20,7 +20,7 @@ mod shrink;
 mod values;
 mod weave;
 
-pub use shrink::variants;
+pub(crate) use shrink::variants;
 
 use requests::Maker;
 use weave::{Weaver, merged, silent_lines};
@@ -74,7 +74,7 @@ impl GeneratedLine {
 
 /// Topic of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Theme {
+pub(crate) enum Theme {
     /// All kinds of valid requests, with a few near misses.
     Mixed,
     /// One tool and one kind of bytes after the other.
@@ -99,7 +99,7 @@ enum Pace {
 }
 
 /// Generates a conversation for a peer with these facts.
-pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     if !facts.commands.contains("serve") || (facts.commands.contains("run") && rng.chance(1, 8)) {
         return run(facts, rng);
     }
@@ -138,7 +138,7 @@ fn requests(rng: &mut Rng) -> u64 {
 }
 
 /// Conversation of serve mode about `theme`, with this many requests and some canaries.
-pub fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
+pub(crate) fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
     let enforce = theme == Theme::Leases;
     let mut book = ServeConversation::new(facts, enforce, enforce, Pace::Close, rng);
     book.chapter(theme, count, rng);

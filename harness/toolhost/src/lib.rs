@@ -18,30 +18,30 @@ use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::{Transcript, strict};
 
-pub mod align;
-pub mod artifact;
-pub mod bench;
-pub mod cases;
-pub mod checks;
-pub mod config;
-pub mod consumer;
-pub mod dispatcher;
-pub mod exchanges;
+pub(crate) mod align;
+pub(crate) mod artifact;
+pub(crate) mod bench;
+pub(crate) mod cases;
+pub(crate) mod checks;
+pub(crate) mod config;
+pub(crate) mod consumer;
+pub(crate) mod dispatcher;
+pub(crate) mod exchanges;
 pub mod expect;
-pub mod frames;
+pub(crate) mod frames;
 pub mod full_facts;
-pub mod generate;
+pub(crate) mod generate;
 pub mod model;
 pub mod oracle;
-pub mod probe;
+pub(crate) mod probe;
 mod redundant;
-pub mod relation;
+pub(crate) mod relation;
 pub mod reply_rules;
 pub mod role;
 mod rungs;
-pub mod state;
+pub(crate) mod state;
 pub mod talk;
-pub mod talk_state;
+pub(crate) mod talk_state;
 
 /// The toolhost boundary. Its data is loaded on demand: a reference peer needs none of it, and is started thousands of
 /// times.

@@ -105,7 +105,7 @@ fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
 }
 
 /// True if a line of these bytes, without the line feed, may stay unanswered at some peer.
-pub fn may_be_silent(line: &[u8]) -> bool {
+pub(crate) fn may_be_silent(line: &[u8]) -> bool {
     let pins =
         Pins::of(&peerproof_engine::data::facts::Facts::new(peerproof_engine::data::clause::Side::Provider));
     matches!(request::read(&RequestLine::alone(line), &pins, true), Reading::Blank { .. })

@@ -22,21 +22,21 @@ mod relations;
 
 /// Clauses about frames and processes that every conversation can break.
 mod clause {
-    pub const ONE_REPLY_A_LINE: &str = "TH-FRAME-01";
-    pub const FLUSHED: &str = "TH-FRAME-03";
-    pub const PROTOCOL_ONLY: &str = "TH-FRAME-05";
-    pub const ONE_OBJECT: &str = "TH-REPLY-02";
-    pub const RUN_EXIT_ZERO: &str = "TH-RUN-02";
-    pub const RUN_ERROR_EXIT: &str = "TH-RUN-03";
-    pub const RUN_ALWAYS_REPLIES: &str = "TH-RUN-04";
-    pub const SERVE_ENDS_AT_EOF: &str = "TH-PROC-02";
-    pub const RUN_ENDS: &str = "TH-PROC-03";
-    pub const ENDS_AT_TERM: &str = "TH-PROC-04";
-    pub const NO_PROCESS_LEFT: &str = "TH-PROC-05";
-    pub const NO_FILE_LEFT: &str = "TH-PROC-06";
-    pub const RIGHT_SIZES: &str = "TH-STATE-10";
+    pub(crate) const ONE_REPLY_A_LINE: &str = "TH-FRAME-01";
+    pub(crate) const FLUSHED: &str = "TH-FRAME-03";
+    pub(crate) const PROTOCOL_ONLY: &str = "TH-FRAME-05";
+    pub(crate) const ONE_OBJECT: &str = "TH-REPLY-02";
+    pub(crate) const RUN_EXIT_ZERO: &str = "TH-RUN-02";
+    pub(crate) const RUN_ERROR_EXIT: &str = "TH-RUN-03";
+    pub(crate) const RUN_ALWAYS_REPLIES: &str = "TH-RUN-04";
+    pub(crate) const SERVE_ENDS_AT_EOF: &str = "TH-PROC-02";
+    pub(crate) const RUN_ENDS: &str = "TH-PROC-03";
+    pub(crate) const ENDS_AT_TERM: &str = "TH-PROC-04";
+    pub(crate) const NO_PROCESS_LEFT: &str = "TH-PROC-05";
+    pub(crate) const NO_FILE_LEFT: &str = "TH-PROC-06";
+    pub(crate) const RIGHT_SIZES: &str = "TH-STATE-10";
     /// Key of the open choice that an exit status reveals, not a reply.
-    pub const ERROR_EXIT_CHOICE: &str = "host_error_exit";
+    pub(crate) const ERROR_EXIT_CHOICE: &str = "host_error_exit";
 }
 
 /// Expectation of one line of a step.
@@ -78,7 +78,7 @@ pub(super) struct Expected {
 pub(super) type Expectations<'a> = dyn Fn(&Transcript, usize, &[Frame]) -> Expected + 'a;
 
 /// True if `frame` is surely the answer to a canary: it fits, and no other request has this answer.
-pub fn answers_canary(step: &peerproof_engine::data::plan::Step, frame: &[u8]) -> bool {
+pub(crate) fn answers_canary(step: &peerproof_engine::data::plan::Step, frame: &[u8]) -> bool {
     let Ok(expect) = Expect::deserialize(&step.expect) else { return false };
     let unmistakable = expect.allowed.iter().all(|allowed| allowed.output.is_some());
     unmistakable && decode(frame).value.is_ok_and(|value| expect.fit(&value).is_some())

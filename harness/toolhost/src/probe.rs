@@ -20,7 +20,7 @@ use peerproof_engine::data::plan::{Act, Chunking, Fixture, ListenerSettings, Pla
 use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Lease request of the reference, the default for peers without a configured one.
-pub fn default_lease() -> Value {
+pub(crate) fn default_lease() -> Value {
     json!({
         "issue": {"aid": "_lease.issue", "tool_aid": "{aid}", "tier": "{tier}", "ttl_ms": "{ttl_ms}"},
         "token": "/token_id"
@@ -28,13 +28,13 @@ pub fn default_lease() -> Value {
 }
 
 /// Key of the limit that holds the size of this peer's replies without the data of a blob.
-pub const REPLY_FRAME: &str = "reply_frame_bytes";
+pub(crate) const REPLY_FRAME: &str = "reply_frame_bytes";
 
 /// Clause of the probes, which are never judged.
 const CLAUSE: &str = "TH-FRAME-01";
 
 /// Plans of the probes.
-pub fn plans(facts: &Facts) -> Vec<Plan> {
+pub(crate) fn plans(facts: &Facts) -> Vec<Plan> {
     if facts.side == Side::Consumer {
         return Vec::new();
     }
@@ -164,7 +164,7 @@ fn run_plan(facts: &Facts) -> Plan {
 }
 
 /// Completes the facts with the results of the probes.
-pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
     let asked = questions(facts);
     let serve = facts.commands.contains("serve");
     let mut misfits: Vec<Misfit> = Vec::new();

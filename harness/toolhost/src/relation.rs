@@ -20,7 +20,7 @@ const STEPS: &str = "steps";
 /// A demand. Steps are indices into the plan; a step with several lines stands for all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Relation {
+pub(crate) enum Relation {
     /// The reply to `step` repeats `ok`, `status`, `output_json` and `error` of the reply to `of`.
     SameResult {
         /// Broken clause.
@@ -134,7 +134,7 @@ pub enum Relation {
 
 impl Relation {
     /// Adds the relation to a plan.
-    pub fn add_to(self, plan: &mut Plan) {
+    pub(crate) fn add_to(self, plan: &mut Plan) {
         if !plan.expect.is_object() {
             plan.expect = Value::Object(serde_json::Map::new());
         }
@@ -148,7 +148,7 @@ impl Relation {
     }
 
     /// Records the number of steps of the finished plan, because relations refer to steps by index.
-    pub fn seal(plan: &mut Plan) {
+    pub(crate) fn seal(plan: &mut Plan) {
         if plan.expect.get(KEY).is_some() {
             plan.expect[STEPS] = plan.steps.len().into();
         }
@@ -168,7 +168,7 @@ impl Relation {
 ///
 /// # Errors
 /// One sentence that names the fault.
-pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
+pub(crate) fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     let Some(members) = plan.expect.as_object() else { return Ok(()) };
     if let Some(name) = members.keys().find(|name| ![KEY, STEPS].contains(&name.as_str())) {
         return Err(format!("plan/expect: {name:?} is unknown; known are {KEY:?} and {STEPS:?}").into());

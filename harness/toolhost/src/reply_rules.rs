@@ -115,7 +115,7 @@ pub fn violations(
 
 /// Copies of a reply without the faults that [`violations`] finds in `ok`, `status` and `output_json`, one for each
 /// possible meaning.
-pub fn mended(reply: &Json) -> Vec<Json> {
+pub(crate) fn mended(reply: &Json) -> Vec<Json> {
     if !matches!(reply, Json::Object(_)) {
         return Vec::new();
     }
@@ -141,7 +141,7 @@ pub fn mended(reply: &Json) -> Vec<Json> {
 }
 
 /// Copy of a reply with correct `size_bytes` in its output's artifacts; `None` if none was wrong.
-pub fn with_right_sizes(reply: &Json) -> Option<Json> {
+pub(crate) fn with_right_sizes(reply: &Json) -> Option<Json> {
     let mut output = parse(reply.get("output_json")?.as_str()?)?;
     if !right_sizes(&mut output) {
         return None;

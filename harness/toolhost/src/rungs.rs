@@ -4,7 +4,7 @@ use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::rung::Rung::{Hostile, Malformed, Ordinary};
 
 /// Globs on ids of checks without the name of the boundary. The first match counts; other checks are ordinary.
-pub const RUNGS: &[(&str, Rung)] = &[
+pub(crate) const RUNGS: &[(&str, Rung)] = &[
     ("*/{limits,load,leftovers}/*", Hostile),
     ("*/json/nesting-*", Hostile),
     ("serve/malformed/random-bytes", Hostile),

@@ -3,7 +3,7 @@
 use peerproof_engine::data::json::Json;
 
 /// Fault in the shape of a reply's `ds_state`; `None` if there is none.
-pub fn fault(state: &Json) -> Option<String> {
+pub(crate) fn fault(state: &Json) -> Option<String> {
     let Json::Object(_) = state else { return Some("`ds_state` is an object".to_owned()) };
     if let Some(slots) = state.get("slots") {
         let Json::Object(slots) = slots else { return Some("`slots` is an object".to_owned()) };
@@ -28,7 +28,7 @@ pub fn fault(state: &Json) -> Option<String> {
 }
 
 /// Slot of a `ds_state` whose `size_bytes` differs from the number of UTF-8 bytes of its `content_json`.
-pub fn size_fault(state: &Json) -> Option<String> {
+pub(crate) fn size_fault(state: &Json) -> Option<String> {
     let slots = state.get("slots").and_then(Json::as_object).unwrap_or_default();
     slots.iter().find_map(|(name, artifact)| {
         let content = artifact.get("content_json").and_then(Json::as_str)?;

@@ -70,7 +70,7 @@ impl Request {
 
     /// Appends `_lease_token` with the value of a captured variable.
     #[must_use]
-    pub fn token_var(self, var: &str) -> Self {
+    pub(crate) fn token_var(self, var: &str) -> Self {
         self.payload("_lease_token", Payload::text("\"").var(var).then(Payload::text("\"")))
     }
 
@@ -100,20 +100,20 @@ impl Request {
 
     /// The object with a padding member (`"pad":"xxx…"`, before the others), so that it has exactly `bytes` bytes.
     /// `bytes` must allow for the member.
-    pub fn padded_to(&self, bytes: usize) -> Payload {
+    pub(crate) fn padded_to(&self, bytes: usize) -> Payload {
         self.padded_with("x", bytes)
     }
 
     /// [`Request::padded_to`] with padding made of `unit` and, for the remainder, of `x`.
-    pub fn padded_with(&self, unit: &str, bytes: usize) -> Payload {
+    pub(crate) fn padded_with(&self, unit: &str, bytes: usize) -> Payload {
         padded(self.body(), unit, bytes)
     }
 }
 
 /// Clause of a canary by itself: a plain request is answered.
-pub const ANSWERED: &str = "TH-FRAME-01";
+pub(crate) const ANSWERED: &str = "TH-FRAME-01";
 /// Clause of a canary in run mode.
-pub const RUN_ANSWERED: &str = "TH-RUN-04";
+pub(crate) const RUN_ANSWERED: &str = "TH-RUN-04";
 /// Clauses that demand answers to later requests. A canary after a step with one of them belongs to that clause too.
 const GO_ON: &[&str] = &[
     "TH-FRAME-02",
@@ -128,7 +128,7 @@ const GO_ON: &[&str] = &[
 ];
 
 /// Time in ms after which the absence of a forbidden effect is checked again.
-pub const LATER_MS: u64 = 1_200;
+pub(crate) const LATER_MS: u64 = 1_200;
 
 /// First number of canaries that no other conversation uses.
 const ISOLATED_FROM: u64 = 1_000_000;
@@ -150,7 +150,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Creates a conversation with one serve process under additional environment variables.
-    pub fn serve_env(facts: &'a Facts, env: &[(&str, &str)]) -> Self {
+    pub(crate) fn serve_env(facts: &'a Facts, env: &[(&str, &str)]) -> Self {
         Self::with_env(facts, "serve", env)
     }
 
@@ -166,7 +166,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Starts another process, which later steps use.
-    pub fn add_session(
+    pub(crate) fn add_session(
         &mut self,
         command: &str,
         placeholders: &[(&str, &str)],
@@ -265,7 +265,12 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends several lines in one payload without waiting for their replies.
-    pub fn queue_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
+    pub(crate) fn queue_all(
+        &mut self,
+        payload: Payload,
+        chunking: Chunking,
+        expects: Vec<Expect>,
+    ) -> &mut Self {
         self.be_ready(chunking);
         if let Some(last) = expects.last() {
             self.clause.clone_from(&last.clause.0);
@@ -286,7 +291,7 @@ impl<'a> Talk<'a> {
 
     /// Sends a request that nothing forbids. If the peer refuses it, refusals in this conversation may have any
     /// reason, and nothing is decided.
-    pub fn control(&mut self, request: &Request) -> &mut Self {
+    pub(crate) fn control(&mut self, request: &Request) -> &mut Self {
         let clause = self.clause.clone();
         self.send(request.line(), Expect::ok(&clause).or(refused()));
         let step = self.at();
@@ -294,7 +299,7 @@ impl<'a> Talk<'a> {
     }
 
     /// [`Talk::control`] in a new run-mode process.
-    pub fn run_control(&mut self, aid: &str, request: &Request, env: &[(&str, &str)]) -> &mut Self {
+    pub(crate) fn run_control(&mut self, aid: &str, request: &Request, env: &[(&str, &str)]) -> &mut Self {
         let clause = self.clause.clone();
         self.run(aid, request.body(), env, Expect::ok(&clause).or(refused()));
         let step = self.at() - 1;
@@ -322,13 +327,13 @@ impl<'a> Talk<'a> {
     }
 
     /// Makes canaries differ from those of conversations with another number.
-    pub fn numbered(&mut self, number: u64) -> &mut Self {
+    pub(crate) fn numbered(&mut self, number: u64) -> &mut Self {
         self.nonce = ISOLATED_FROM + number;
         self
     }
 
     /// Marks the last step as a canary: its expected answer proves that the peer works.
-    pub fn counts_as_canary(&mut self) -> &mut Self {
+    pub(crate) fn counts_as_canary(&mut self) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.canary = true;
         }
@@ -336,7 +341,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Waits for only this many replies to the last step, because the others come at the end of input.
-    pub fn await_only(&mut self, replies: u32) -> &mut Self {
+    pub(crate) fn await_only(&mut self, replies: u32) -> &mut Self {
         if let Some(Step { act: Act::Send { await_frames, .. }, .. }) = self.plan.steps.last_mut() {
             *await_frames = replies;
         }
@@ -371,7 +376,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a demand on several replies, or on several clauses of one reply.
-    pub fn relate(&mut self, relation: Relation) -> &mut Self {
+    pub(crate) fn relate(&mut self, relation: Relation) -> &mut Self {
         relation.add_to(&mut self.plan);
         self
     }
@@ -394,7 +399,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Runs a run-mode process as a canary, which must succeed.
-    pub fn run_canary(&mut self) -> &mut Self {
+    pub(crate) fn run_canary(&mut self) -> &mut Self {
         self.nonce += 1;
         let (aid, body, expect) = self.good_run(RUN_ANSWERED);
         self.run(&aid, body, &[], expect.reason(CANARY_FAILED));
@@ -402,7 +407,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Marks the last run-mode process as a canary.
-    pub fn run_counts_as_canary(&mut self) -> &mut Self {
+    pub(crate) fn run_counts_as_canary(&mut self) -> &mut Self {
         let sent = self.plan.steps.iter_mut().rev().find(|step| matches!(step.act, Act::Send { .. }));
         if let Some(step) = sent {
             step.canary = true;
@@ -411,13 +416,13 @@ impl<'a> Talk<'a> {
     }
 
     /// Run-mode request known to succeed: action id, standard input, and expected reply.
-    pub fn good_run(&mut self, clause: &str) -> (String, Payload, Expect) {
+    pub(crate) fn good_run(&mut self, clause: &str) -> (String, Payload, Expect) {
         let (aid, request, expect) = self.good_run_request(clause);
         (aid, request.body(), expect)
     }
 
     /// [`Talk::good_run`] with a request that can still be changed.
-    pub fn good_run_request(&mut self, clause: &str) -> (String, Request, Expect) {
+    pub(crate) fn good_run_request(&mut self, clause: &str) -> (String, Request, Expect) {
         self.nonce += 1;
         if self.has("echo") {
             let input = format!("{{\"canary\":{}}}", self.nonce);

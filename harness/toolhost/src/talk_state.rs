@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-pub use super::artifact::{Artifact, Slots};
+pub(crate) use super::artifact::{Artifact, Slots};
 use super::expect::{Allowed, Expect, Match, Outcome};
 use super::role::role;
 use super::talk::{Request, Talk, quoted};
@@ -13,24 +13,24 @@ use peerproof_engine::data::plan::{Fixture, ListenerSettings};
 use peerproof_engine::drive::peer::fill_template;
 
 /// Short artifact, unique for this name.
-pub fn note(name: &str) -> Artifact {
+pub(crate) fn note(name: &str) -> Artifact {
     Artifact::new(&format!("{{\"note\":\"{name}\"}}"))
 }
 
 /// The `slots` object.
-pub fn slots_text(slots: &[(u8, &Artifact)]) -> String {
+pub(crate) fn slots_text(slots: &[(u8, &Artifact)]) -> String {
     let members: Vec<String> =
         slots.iter().map(|(slot, artifact)| format!("\"{slot}\":{}", artifact.text())).collect();
     format!("{{{}}}", members.join(","))
 }
 
 /// A full state.
-pub fn full(slots: &[(u8, &Artifact)]) -> String {
+pub(crate) fn full(slots: &[(u8, &Artifact)]) -> String {
     format!("{{\"slots\":{}}}", slots_text(slots))
 }
 
 /// A delta.
-pub fn delta(slots: &[(u8, &Artifact)], removed: &[u8]) -> String {
+pub(crate) fn delta(slots: &[(u8, &Artifact)], removed: &[u8]) -> String {
     let removed: Vec<String> = removed.iter().map(u8::to_string).collect();
     let removed = match removed.as_slice() {
         [] => String::new(),
@@ -40,17 +40,17 @@ pub fn delta(slots: &[(u8, &Artifact)], removed: &[u8]) -> String {
 }
 
 /// State with these slots.
-pub fn slots(slots: &[(u8, &Artifact)]) -> Slots {
+pub(crate) fn slots(slots: &[(u8, &Artifact)]) -> Slots {
     slots.iter().map(|(slot, artifact)| (slot.to_string(), (*artifact).clone())).collect()
 }
 
 /// Input of the role `put`.
-pub fn put_input(slot: u8, artifact: &Artifact) -> String {
+pub(crate) fn put_input(slot: u8, artifact: &Artifact) -> String {
     format!("{{\"slot\":{slot},\"artifact\":{}}}", artifact.text())
 }
 
 /// Expected answer of `get`.
-pub fn got(artifact: Option<&Artifact>) -> Allowed {
+pub(crate) fn got(artifact: Option<&Artifact>) -> Allowed {
     match artifact {
         None => Allowed::of(Outcome::Ok).output_member("/artifact", Match::Equals("null".to_owned())),
         Some(artifact) => artifact
@@ -61,7 +61,7 @@ pub fn got(artifact: Option<&Artifact>) -> Allowed {
 }
 
 /// Success reply of run mode with exactly this full state.
-pub fn whole_state(state: &[(u8, &Artifact)]) -> Allowed {
+pub(crate) fn whole_state(state: &[(u8, &Artifact)]) -> Allowed {
     (0..8_u8).fold(Allowed::of(Outcome::Ok), |allowed, slot| {
         let pointer = format!("/ds_state/slots/{slot}");
         match state.iter().find(|(number, _)| *number == slot) {
@@ -82,7 +82,7 @@ impl Talk<'_> {
     }
 
     /// Sends a plain valid request with this `ds_state`, which must be refused.
-    pub fn apply_refused(&mut self, clause: &str, ds_state: &str) -> &mut Self {
+    pub(crate) fn apply_refused(&mut self, clause: &str, ds_state: &str) -> &mut Self {
         let (request, _) = self.good(clause);
         self.send(request.state(ds_state).line(), Expect::refused(clause))
     }
@@ -94,7 +94,7 @@ impl Talk<'_> {
     }
 
     /// Reads a slot through the tool of role `get`, which must return this artifact.
-    pub fn get_is(&mut self, clause: &str, slot: u8, artifact: Option<&Artifact>) -> &mut Self {
+    pub(crate) fn get_is(&mut self, clause: &str, slot: u8, artifact: Option<&Artifact>) -> &mut Self {
         self.get(slot, Expect::new(clause, got(artifact)))
     }
 
@@ -105,7 +105,7 @@ impl Talk<'_> {
     }
 
     /// Reads all slots, which must hold exactly this state.
-    pub fn state_is(&mut self, clause: &str, state: &[(u8, &Artifact)]) -> &mut Self {
+    pub(crate) fn state_is(&mut self, clause: &str, state: &[(u8, &Artifact)]) -> &mut Self {
         for slot in 0..8 {
             let held = state.iter().find(|(number, _)| *number == slot).map(|(_, artifact)| *artifact);
             self.get_is(clause, slot, held);
@@ -124,7 +124,7 @@ impl Talk<'_> {
 ///
 /// # Errors
 /// Fails if the tools of plain requests need a lease themselves.
-pub fn leased(facts: &Facts) -> Result<Talk<'_>, Untestable> {
+pub(crate) fn leased(facts: &Facts) -> Result<Talk<'_>, Untestable> {
     for name in ["any", "echo", "counter", "get"] {
         if role(facts, name).and_then(|role| role.tier).is_some_and(|tier| tier > 0) {
             return Err(Untestable::new("tier", format!("the tool of role `{name}` requires a lease")));
@@ -134,14 +134,14 @@ pub fn leased(facts: &Facts) -> Result<Talk<'_>, Untestable> {
 }
 
 /// Lease tier of a mapped tool: the configured one, else the number in the name of its role.
-pub fn tier_of(facts: &Facts, name: &str) -> u64 {
+pub(crate) fn tier_of(facts: &Facts, name: &str) -> u64 {
     let by_name = name.strip_prefix("tier").and_then(|digits| digits.parse().ok()).unwrap_or(0);
     role(facts, name).and_then(|role| role.tier).unwrap_or(by_name)
 }
 
 /// Terms of a requested lease.
 #[derive(Debug, Clone, Copy)]
-pub struct Lease<'a> {
+pub(crate) struct Lease<'a> {
     /// Role of the tool.
     pub role: &'a str,
     /// Tier.
@@ -152,7 +152,7 @@ pub struct Lease<'a> {
 
 impl<'a> Lease<'a> {
     /// Terms for the tool of a role, with the tier that it needs, for a minute.
-    pub fn of(facts: &Facts, role: &'a str) -> Self {
+    pub(crate) fn of(facts: &Facts, role: &'a str) -> Self {
         Self { role, tier: tier_of(facts, role), ttl_ms: 60_000 }
     }
 }
@@ -162,7 +162,12 @@ impl Talk<'_> {
     ///
     /// # Errors
     /// Fails if the configuration has no such request.
-    pub fn issue(&mut self, clause: &str, lease: Lease<'_>, var: &str) -> Result<&mut Self, Untestable> {
+    pub(crate) fn issue(
+        &mut self,
+        clause: &str,
+        lease: Lease<'_>,
+        var: &str,
+    ) -> Result<&mut Self, Untestable> {
         let configured = self.facts().features.get("lease");
         let issue = configured.and_then(|lease| lease.get("issue"));
         let token = configured.and_then(|lease| lease.get("token")).and_then(Value::as_str);
@@ -182,19 +187,19 @@ impl Talk<'_> {
     }
 
     /// A request for the tool of a role with a token.
-    pub fn ask_with(&self, role: &str, var: &str) -> Request {
+    pub(crate) fn ask_with(&self, role: &str, var: &str) -> Request {
         self.ask(role, "{}").token_var(var)
     }
 }
 
 /// True if the configured lease request contains a placeholder.
-pub fn issue_names(facts: &Facts, placeholder: &str) -> bool {
+pub(crate) fn issue_names(facts: &Facts, placeholder: &str) -> bool {
     let issue = facts.features.get("lease").and_then(|lease| lease.get("issue"));
     issue.is_some_and(|issue| issue.to_string().contains(placeholder))
 }
 
 /// A listener that answers every request.
-pub fn listener(name: &str, status: u16, location: Option<&str>, body: &str) -> Fixture {
+pub(crate) fn listener(name: &str, status: u16, location: Option<&str>, body: &str) -> Fixture {
     Fixture::Listener {
         name: name.to_owned(),
         status,
@@ -205,7 +210,7 @@ pub fn listener(name: &str, status: u16, location: Option<&str>, body: &str) -> 
 }
 
 /// `{"url":…}` as a JSON string, with `{{name.member}}` for variables of fixtures.
-pub fn url_input(url: &str) -> Payload {
+pub(crate) fn url_input(url: &str) -> Payload {
     let mut payload = Payload::text("\"{\\\"url\\\":\\\"");
     let mut rest = url;
     while let Some((before, tail)) = rest.split_once("{{") {

@@ -5,7 +5,7 @@ use crate::json::{Kind, Scanner, write_str};
 
 /// A well-formed call `{"aid":…,"inputs":{…}}`; unknown members are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     /// The tool's id.
     pub aid: String,
     /// `aid` as a JSON string, with its quotes.
@@ -16,7 +16,7 @@ pub struct Call {
 
 /// Reason why a call was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub(crate) struct Malformed {
     /// `aid` of the call as a JSON string; `""` if it could not be read.
     pub aid_text: String,
     /// Human-readable description of the fault.
@@ -29,7 +29,7 @@ impl Call {
     /// # Errors
     /// Fails for bytes that are not a strict JSON object, an `aid` that is not a non-empty string, an `inputs` that is
     /// not an object, and JSON that the configured policy refuses.
-    pub fn parse(bytes: &[u8], config: &Config) -> Result<Self, Malformed> {
+    pub(crate) fn parse(bytes: &[u8], config: &Config) -> Result<Self, Malformed> {
         let nesting_max = config.limits.nesting_max;
         let malformed = |aid_text: &str, what: &str| Malformed {
             aid_text: aid_text.to_owned(),
@@ -67,7 +67,7 @@ impl Call {
     }
 
     /// Request for this call: one line with its LF.
-    pub fn request(&self, shape: RequestShape) -> Vec<u8> {
+    pub(crate) fn request(&self, shape: RequestShape) -> Vec<u8> {
         let mut request = Vec::with_capacity(self.aid_text.len() + self.inputs.len() + 32);
         request.extend_from_slice(b"{\"aid\":");
         request.extend_from_slice(self.aid_text.as_bytes());

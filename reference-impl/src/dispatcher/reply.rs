@@ -88,7 +88,7 @@ fn tool_failure(reply: &Reply<'_>) -> Failure {
 }
 
 /// The error object (`ipc` §5) with its LF; `aid_text` is a JSON string.
-pub fn error_line(aid_text: &str, failure: &Failure) -> Vec<u8> {
+pub(crate) fn error_line(aid_text: &str, failure: &Failure) -> Vec<u8> {
     let mut line =
         format!("{{\"error\":true,\"aid\":{aid_text},\"type\":\"{}\",\"detail\":", failure.kind).into_bytes();
     write_str(&mut line, &failure.detail);

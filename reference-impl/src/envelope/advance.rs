@@ -8,7 +8,7 @@ use super::{Config, Members, datetime, get, names, number, object, set, slot};
 use crate::json::Value;
 
 /// Runs the next agent of a complete, valid envelope. `now` is the current time in the envelope's notation.
-pub fn advance(members: &mut Members, config: &Config, now: &str) {
+pub(crate) fn advance(members: &mut Members, config: &Config, now: &str) {
     let is = |members: &Members, name: &str, value: &Value| get(members, name) == Some(value);
     if is(members, "terminated", &Value::Bool(true)) {
         return;

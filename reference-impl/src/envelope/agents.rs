@@ -7,7 +7,7 @@ use crate::json::Value;
 use crate::refusal::Refusal;
 
 /// The agents in the order in which they run.
-pub const AGENTS: [&str; 6] = ["perception", "intent", "plan", "execution", "critic", "integration"];
+pub(crate) const AGENTS: [&str; 6] = ["perception", "intent", "plan", "execution", "critic", "integration"];
 
 /// Members of each section. A string that differs from the document's example still has the right type.
 const SHAPES: &[(&str, &[(&str, Kind)])] = &[
@@ -55,7 +55,7 @@ const SHAPES: &[(&str, &[(&str, Kind)])] = &[
 ///
 /// # Errors
 /// One sentence that names the first member with another type than in the document's example.
-pub fn check(outputs: Option<&Value>) -> Result<(), Refusal> {
+pub(crate) fn check(outputs: Option<&Value>) -> Result<(), Refusal> {
     for (agent, members) in SHAPES {
         let Some(section) = outputs.and_then(|outputs| outputs.get(agent)) else { continue };
         for (name, kind) in *members {
@@ -82,7 +82,7 @@ const SECTIONS: [&str; 6] = [
 ];
 
 /// Section that an agent writes; `None` for a name that is not one of the six.
-pub fn section(agent: &str, input: &str, goals: &[Value]) -> Option<Value> {
+pub(crate) fn section(agent: &str, input: &str, goals: &[Value]) -> Option<Value> {
     let text = SECTIONS.get(AGENTS.iter().position(|name| *name == agent)?)?;
     let mut section = Value::parse(text.as_bytes(), 8, &crate::json::Policy::default()).ok()?;
     fill(&mut section, input, goals);

@@ -57,7 +57,7 @@ two! {
 
 impl Choices {
     /// True if the engine runs stages.
-    pub fn advances(&self) -> bool {
+    pub(crate) fn advances(&self) -> bool {
         self.process == Process::Advance && self.over_bound != OverBound::Same
     }
 }

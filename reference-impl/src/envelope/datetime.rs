@@ -2,7 +2,7 @@
 
 /// A valid date-time, with the peculiarities of its spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DateTime {
+pub(crate) struct DateTime {
     /// Microseconds since 1970, truncated.
     pub unix_us: i128,
     /// True if the second is 60.
@@ -12,7 +12,7 @@ pub struct DateTime {
 }
 
 /// Reads a date-time such as `2025-12-10T10:00:00.123456Z`, with any number of fraction digits and an offset.
-pub fn read(text: &str) -> Option<DateTime> {
+pub(crate) fn read(text: &str) -> Option<DateTime> {
     let bytes = text.as_bytes();
     let digits = |at: usize, count: usize| -> Option<i64> {
         let part = text.get(at..at + count)?;
@@ -77,7 +77,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// A time in UTC with milliseconds.
-pub fn written(unix_ms: u64) -> String {
+pub(crate) fn written(unix_ms: u64) -> String {
     let days = i64::try_from(unix_ms / 86_400_000).unwrap_or(0) + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

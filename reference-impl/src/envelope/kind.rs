@@ -6,7 +6,7 @@ use super::{Choices, datetime};
 use crate::json::{Number, Text, Value};
 
 /// True if `value` is of this kind.
-pub fn is_of_kind(value: &Value, kind: Kind, choices: &Choices) -> bool {
+pub(crate) fn is_of_kind(value: &Value, kind: Kind, choices: &Choices) -> bool {
     let all = |items: &[Value], is: fn(&Value) -> bool| items.iter().all(is);
     match (kind, value) {
         (Kind::Id(prefix), Value::String(text)) => is_id(text, prefix),
@@ -34,7 +34,7 @@ pub fn is_of_kind(value: &Value, kind: Kind, choices: &Choices) -> bool {
 }
 
 /// True if a text is an id with this prefix.
-pub fn is_id(text: &Text, prefix: &str) -> bool {
+pub(crate) fn is_id(text: &Text, prefix: &str) -> bool {
     let digits = text.as_bytes().strip_prefix(prefix.as_bytes());
     digits.is_some_and(|digits| {
         digits.len() == 16 && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

@@ -2,7 +2,7 @@
 
 /// Allowed values of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// This prefix and 16 lower-case hexadecimal digits.
     Id(&'static str),
     /// Any string.
@@ -37,7 +37,7 @@ pub enum Kind {
 
 /// A documented member.
 #[derive(Debug, Clone, Copy)]
-pub struct Member {
+pub(crate) struct Member {
     /// Its name.
     pub name: &'static str,
     /// Its allowed values.
@@ -63,7 +63,7 @@ const fn nullable(name: &'static str, kind: Kind) -> Member {
 }
 
 /// Allowed values of `terminal_reason`.
-pub const TERMINAL_REASONS: &[&str] = &[
+pub(crate) const TERMINAL_REASONS: &[&str] = &[
     "completed_successfully",
     "clarification_required",
     "confirmation_required",
@@ -77,17 +77,17 @@ pub const TERMINAL_REASONS: &[&str] = &[
 ];
 
 /// Allowed statuses of a goal.
-pub const GOAL_STATUSES: &[&str] = &["pending", "satisfied", "failed"];
+pub(crate) const GOAL_STATUSES: &[&str] = &["pending", "satisfied", "failed"];
 
 /// Counters with their maximum and the terminal reason for reaching it.
-pub const BOUNDS: [(&str, &str, &str); 3] = [
+pub(crate) const BOUNDS: [(&str, &str, &str); 3] = [
     ("iteration", "max_iterations", "max_iterations_exceeded"),
     ("llm_call_count", "max_llm_calls", "max_llm_calls_exceeded"),
     ("agent_hop_count", "max_agent_hops", "max_agent_hops_exceeded"),
 ];
 
 /// Documented members, in the order of the document.
-pub const MEMBERS: &[Member] = &[
+pub(crate) const MEMBERS: &[Member] = &[
     core("envelope_id", Kind::Id("env_"), ""),
     core("request_id", Kind::Id("req_"), ""),
     core("user_id", Kind::Text, "\"anonymous\""),
@@ -128,7 +128,7 @@ pub const MEMBERS: &[Member] = &[
 ];
 
 /// Members of a completed stage.
-pub const STAGE_MEMBERS: &[Member] = &[
+pub(crate) const STAGE_MEMBERS: &[Member] = &[
     optional("stage_number", Kind::Whole, ""),
     optional("satisfied_goals", Kind::Names, "[]"),
     optional("summary", Kind::Map, "{}"),
@@ -136,6 +136,6 @@ pub const STAGE_MEMBERS: &[Member] = &[
 ];
 
 /// Row of the member called `name`.
-pub fn find(name: &str) -> Option<&'static Member> {
+pub(crate) fn find(name: &str) -> Option<&'static Member> {
     MEMBERS.iter().find(|member| member.name == name)
 }

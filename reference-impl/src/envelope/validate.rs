@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 ///
 /// # Errors
 /// One sentence that names the invalid member.
-pub fn complete(envelope: Value, config: &Config) -> Result<Members, Refusal> {
+pub(crate) fn complete(envelope: Value, config: &Config) -> Result<Members, Refusal> {
     let Value::Object(mut given) = envelope else { return Err("an envelope is an object".into()) };
     let choices = &config.choices;
     let mut members = taken(&mut given, MEMBERS, choices, "")?;
@@ -58,7 +58,7 @@ fn taken(given: &mut Members, rows: &[Member], choices: &Choices, at: &str) -> R
 }
 
 /// The default of a member.
-pub fn default(row: &Member) -> Option<Value> {
+pub(crate) fn default(row: &Member) -> Option<Value> {
     Value::parse(row.default.as_bytes(), 2, &crate::json::Policy::default()).ok()
 }
 
@@ -99,7 +99,7 @@ fn check(value: &mut Value, row: &Member, choices: &Choices, at: &str) -> Result
 }
 
 /// Value of a counter in a complete envelope.
-pub fn count(members: &Members, name: &str) -> f64 {
+pub(crate) fn count(members: &Members, name: &str) -> f64 {
     match get(members, name) {
         Some(Value::Number(number)) => number.as_f64(),
         _ => 0.0,
@@ -107,13 +107,13 @@ pub fn count(members: &Members, name: &str) -> f64 {
 }
 
 /// Terminal reason for the first counter of a complete envelope that exceeds its maximum.
-pub fn over_bound(members: &Members) -> Option<&'static str> {
+pub(crate) fn over_bound(members: &Members) -> Option<&'static str> {
     let is_over = |(counter, most, _): &&(&str, &str, &str)| count(members, counter) > count(members, most);
     BOUNDS.iter().find(is_over).map(|(_, _, reason)| *reason)
 }
 
 /// True if members of a complete envelope contradict each other.
-pub fn is_inconsistent(members: &Members) -> bool {
+pub(crate) fn is_inconsistent(members: &Members) -> bool {
     let of = |name: &str| get(members, name).unwrap_or(&Value::Null);
     let time = |name: &str| of(name).as_str().and_then(datetime::read).map(|time| time.unix_us);
     let is_terminated = *of("terminated") == Value::Bool(true);

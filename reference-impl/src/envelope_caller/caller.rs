@@ -72,13 +72,13 @@ pub struct FinishedCall {
 }
 
 /// Reads the envelope of a call; `None` if it is invalid.
-pub type Accept = Box<dyn Fn(&CallSpec, &Config) -> Option<Members>>;
+pub(super) type Accept = Box<dyn Fn(&CallSpec, &Config) -> Option<Members>>;
 
 /// Turns the end of a counterpart into an outcome.
-pub type Judge = Box<dyn Fn(&CallSpec, &Config, End) -> Outcome>;
+pub(super) type Judge = Box<dyn Fn(&CallSpec, &Config, End) -> Outcome>;
 
 /// Writes the result line of a call.
-pub type Line = Box<dyn Fn(&CallSpec, FinishedCall) -> Vec<u8>>;
+pub(super) type Line = Box<dyn Fn(&CallSpec, FinishedCall) -> Vec<u8>>;
 
 /// Replaceable parts of a caller.
 pub struct Parts {
@@ -119,7 +119,7 @@ impl Caller {
     }
 
     /// Next step that is possible now. Ask again after each end, until it returns `None` and no call is running.
-    pub fn due(&mut self) -> Option<CallerStep> {
+    pub(crate) fn due(&mut self) -> Option<CallerStep> {
         let is_under_way = self.begun.iter().zip(&self.ended).any(|(begun, ended)| begun & !ended);
         if is_under_way && self.config.choices.order_of_calls == Order::OneByOne {
             return None;

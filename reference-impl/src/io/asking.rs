@@ -32,7 +32,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 
 /// Program to start, with its input and limits.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub(crate) struct Order {
     /// Program and arguments.
     pub argv: Vec<String>,
     /// Bytes for its standard input.
@@ -45,7 +45,7 @@ pub struct Order {
 
 /// End of a program.
 #[derive(Debug)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// The program could not be started.
     NotStarted(io::Error),
     /// The program was killed at its deadline.
@@ -57,7 +57,7 @@ pub enum Ended {
 }
 
 /// Behaviour of a caller towards programs and servers. The default methods are correct; mutants override them.
-pub trait Handling: Sync {
+pub(crate) trait Handling: Sync {
     /// True to close standard input after the request.
     fn closes_stdin(&self) -> bool {
         true
@@ -149,17 +149,17 @@ pub trait Handling: Sync {
 
 /// The correct behaviour.
 #[derive(Debug, Clone, Copy)]
-pub struct Careful;
+pub(crate) struct Careful;
 
 impl Handling for Careful {}
 
 /// Starts a program in its own process group, writes its input, and reads its output until it exits.
-pub fn run(order: &Order, handling: &dyn Handling) -> Ended {
+pub(crate) fn run(order: &Order, handling: &dyn Handling) -> Ended {
     run_in(None, order, handling)
 }
 
 /// [`run`] in another working directory.
-pub fn run_in(folder: Option<&Path>, order: &Order, handling: &dyn Handling) -> Ended {
+pub(crate) fn run_in(folder: Option<&Path>, order: &Order, handling: &dyn Handling) -> Ended {
     let Some((program, arguments)) = order.argv.split_first() else {
         return Ended::NotStarted(io::ErrorKind::InvalidInput.into());
     };
@@ -294,7 +294,7 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
 
 /// End of a POST.
 #[derive(Debug)]
-pub enum Posted {
+pub(crate) enum Posted {
     /// The connection failed.
     Failed,
     /// No complete reply came in time.
@@ -306,7 +306,13 @@ pub enum Posted {
 }
 
 /// Sends a text to an http URL, without credentials.
-pub fn post(url: &str, body: &[u8], bytes_max: usize, time: Duration, handling: &dyn Handling) -> Posted {
+pub(crate) fn post(
+    url: &str,
+    body: &[u8],
+    bytes_max: usize,
+    time: Duration,
+    handling: &dyn Handling,
+) -> Posted {
     post_on(url, body, bytes_max, time, handling, REDIRECTS_MAX)
 }
 
@@ -366,7 +372,7 @@ fn is_passing(error: &io::Error) -> bool {
 ///
 /// # Errors
 /// Errors of `next`, and a thread that could not be started.
-pub fn all<J: Send, E: Send>(
+pub(crate) fn all<J: Send, E: Send>(
     mut next: impl FnMut(Option<(E, u64)>) -> io::Result<Vec<J>>,
     work: impl Fn(J) -> E + Sync,
 ) -> io::Result<()> {

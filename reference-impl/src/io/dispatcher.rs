@@ -25,7 +25,7 @@ use crate::dispatcher::{
 use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates};
 
 /// Environment variable with the time limit of a toolhost in seconds (`ipc` §7).
-pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
+pub(crate) const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
 
 /// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;

@@ -19,7 +19,7 @@ pub fn pause(time: Duration) {
 }
 
 /// Keeps a processor busy for the given time.
-pub fn spin(time: Duration) {
+pub(crate) fn spin(time: Duration) {
     let begun = Instant::now();
     while begun.elapsed() < time {
         std::hint::spin_loop();

@@ -8,7 +8,7 @@ use crate::machine::{FetchError, Fetched, PostOrder};
 
 /// Parameters of an `Action::Fetch`.
 #[derive(Debug, Clone)]
-pub struct FetchOrder {
+pub(crate) struct FetchOrder {
     /// Host name or address, without brackets.
     pub host: String,
     /// TCP port.
@@ -30,7 +30,7 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 ///
 /// # Errors
 /// A sentence that names the failure: lookup, connection, time, size, or a malformed reply.
-pub fn fetch(order: &FetchOrder) -> Result<Fetched, FetchError> {
+pub(crate) fn fetch(order: &FetchOrder) -> Result<Fetched, FetchError> {
     let head = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: refpeer\r\nAccept: */*\r\nConnection: close\r\n\r\n",
         order.path, order.host_header
@@ -44,7 +44,7 @@ pub fn fetch(order: &FetchOrder) -> Result<Fetched, FetchError> {
 ///
 /// # Errors
 /// As for [`fetch`].
-pub fn post(order: &PostOrder) -> Result<Fetched, FetchError> {
+pub(crate) fn post(order: &PostOrder) -> Result<Fetched, FetchError> {
     post_as(order, "application/json", false, &|deadline| deadline).map_err(failed)
 }
 
@@ -58,7 +58,7 @@ fn failed(error: io::Error) -> FetchError {
 /// # Errors
 /// `TimedOut` after the deadline, `InvalidData` for a malformed or too large reply, and errors of the operating
 /// system.
-pub fn post_as(
+pub(crate) fn post_as(
     order: &PostOrder,
     content_type: &str,
     takes_cut: bool,

@@ -130,8 +130,3 @@ fn random_seed() -> u64 {
         _ => unix_ms() ^ u64::from(std::process::id()) << 40,
     }
 }
-
-/// True if the scenario file exists.
-pub fn has_scenario(arguments: &Arguments) -> bool {
-    fs::metadata(&arguments.scenario).is_ok()
-}

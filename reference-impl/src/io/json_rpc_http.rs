@@ -19,7 +19,7 @@ use crate::machine::Millis;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Handler of bodies, independent of their transport.
-pub trait Exchanges: Send {
+pub(crate) trait Exchanges: Send {
     /// Takes one body. Its reply is among the outputs now or after a later [`Exchanges::run`].
     fn receive(&mut self, body: &[u8], ticket: Ticket, now: Millis, out: &mut Vec<Output>);
     /// Refuses a body that cannot be passed on.
@@ -92,14 +92,14 @@ struct Hub {
 }
 
 /// Serves until the process is terminated. Returns the exit status if it cannot: 2 for an address in use, else 70.
-pub fn serve(address: SocketAddr, config: Config) -> i32 {
+pub(crate) fn serve(address: SocketAddr, config: Config) -> i32 {
     let components = Components::new(&config);
     let exchanges = Box::new(Server::new(config.clone(), components));
     serve_with(address, &config, exchanges, Box::new(Plain))
 }
 
 /// [`serve`] with other parts.
-pub fn serve_with(
+pub(crate) fn serve_with(
     address: SocketAddr,
     config: &Config,
     exchanges: Box<dyn Exchanges>,

@@ -22,10 +22,10 @@ use crate::policy_driver::mutants::{bridge, driver};
 use crate::policy_driver::{Bridge, BridgeConfig, Choices, Config, Driver};
 
 /// Environment variable with the URL of the model (`policy` §8).
-pub const URL_VARIABLE: &str = "MACHINA_POLICY_LLM_URL";
+pub(crate) const URL_VARIABLE: &str = "MACHINA_POLICY_LLM_URL";
 
 /// Environment variable with the value of the `Authorization` header (`policy` §8).
-pub const AUTHORIZATION_VARIABLE: &str = "MACHINA_POLICY_LLM_AUTH";
+pub(crate) const AUTHORIZATION_VARIABLE: &str = "MACHINA_POLICY_LLM_AUTH";
 
 /// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;

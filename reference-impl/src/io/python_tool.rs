@@ -27,7 +27,7 @@ const STATUS_USAGE: i32 = 2;
 const STATUS_STREAMS: i32 = 70;
 
 /// Argument that makes this program the starter of a tool.
-pub const GUARD: &str = "guard";
+pub(crate) const GUARD: &str = "guard";
 
 /// Argument that selects the runner of a service.
 const SERVED: &str = "served";

@@ -253,7 +253,7 @@ pub fn run_machine(machine: Box<dyn Machine + Send>, status_at_rest: i32) -> i32
 
 /// [`run_machine`] for a consumer: the machine speaks first and appends to `results`. If the other side stops reading,
 /// the machine sees the end of its input.
-pub fn run_asking(machine: Box<dyn Machine + Send>, status_at_rest: i32, results: File) -> i32 {
+pub(crate) fn run_asking(machine: Box<dyn Machine + Send>, status_at_rest: i32, results: File) -> i32 {
     run(machine, status_at_rest, Some(results))
 }
 

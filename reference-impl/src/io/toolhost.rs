@@ -14,10 +14,10 @@ use crate::toolhost::{Config, Mode, machine, table};
 
 /// Environment variable that makes tools of tier 1 and above require a lease if it is `1` (other values: see the
 /// choices).
-pub const LEASE_VARIABLE: &str = "MACHINA_LEASE_ENFORCE";
+pub(crate) const LEASE_VARIABLE: &str = "MACHINA_LEASE_ENFORCE";
 
 /// Environment variable with the hosts that `http_get` may contact.
-pub const HOSTS_VARIABLE: &str = "MACHINA_HTTP_ALLOWED_HOSTS";
+pub(crate) const HOSTS_VARIABLE: &str = "MACHINA_HTTP_ALLOWED_HOSTS";
 
 /// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;

@@ -18,7 +18,7 @@ pub(super) struct StrSpan {
 
 impl StrSpan {
     /// Creates a span from `start` to the offset in `packed`, with the flags in the low bits.
-    pub fn unpack(start: usize, packed: u64) -> Self {
+    pub(crate) fn unpack(start: usize, packed: u64) -> Self {
         let end = (packed >> 2) as usize;
         let (escaped, lone_surrogate) = (packed & ESCAPED != 0, packed & LONE_SURROGATE != 0);
         Self { start, end, escaped, lone_surrogate }
@@ -31,13 +31,13 @@ pub(super) struct Fault(u64);
 
 impl Fault {
     #[cold]
-    pub fn new(kind: ErrorKind, at: usize) -> Self {
+    pub(super) fn new(kind: ErrorKind, at: usize) -> Self {
         Self((at as u64) << 8 | kind as u64)
     }
 
     /// Fault of kind `kind` for an unexpected byte, or [`ErrorKind::Eof`] at the end of the text.
     #[cold]
-    pub fn unexpected(text: &[u8], at: usize, kind: ErrorKind) -> Self {
+    pub(crate) fn unexpected(text: &[u8], at: usize, kind: ErrorKind) -> Self {
         Self::new(if at >= text.len() { ErrorKind::Eof } else { kind }, at)
     }
 

@@ -68,7 +68,7 @@ fn integer(text: &str) -> Option<i64> {
 }
 
 /// True for an integer beyond ±(2^53−1) and for any number beyond a double.
-pub fn is_big(text: &str) -> bool {
+pub(crate) fn is_big(text: &str) -> bool {
     const SAFE: u64 = (1 << 53) - 1;
     if text.len() <= 15 && !text.bytes().any(|b| b == b'e' || b == b'E') {
         return false;

@@ -62,7 +62,7 @@ impl Value {
     }
 
     /// The string, if it is one.
-    pub fn as_text(&self) -> Option<&Text> {
+    pub(crate) fn as_text(&self) -> Option<&Text> {
         if let Self::String(text) = self { Some(text) } else { None }
     }
 

@@ -14,7 +14,7 @@ pub fn write_str(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Appends `text` as a JSON string with its quotes; a lone surrogate becomes its escape.
-pub fn write_text(out: &mut Vec<u8>, text: &Text) {
+pub(crate) fn write_text(out: &mut Vec<u8>, text: &Text) {
     if let Some(text) = text.as_str() {
         return write_str(out, text);
     }

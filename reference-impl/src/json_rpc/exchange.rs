@@ -4,7 +4,7 @@ use super::method::Outcome;
 use super::reply::{self, Failure, NULL};
 
 /// Id of a body. It comes back with the reply.
-pub type Ticket = u64;
+pub(super) type Ticket = u64;
 
 /// Body with unfinished calls.
 #[derive(Debug)]
@@ -36,24 +36,24 @@ fn reserve(id: &str) -> usize {
 }
 
 impl BatchReply {
-    pub fn new(bytes_max: usize) -> Self {
+    pub(super) fn new(bytes_max: usize) -> Self {
         // One byte is for the closing bracket. The opening bracket takes the place of the first comma.
         Self { text: Vec::new(), bytes_max, reserved: 1 }
     }
 
     /// Reserves room for the answer with this id.
-    pub fn expect(&mut self, id: &str) {
+    pub(super) fn expect(&mut self, id: &str) {
         self.reserved += reserve(id);
     }
 
     /// Largest answer with this id, in bytes.
-    pub fn room(&self, id: &str) -> usize {
+    pub(super) fn room(&self, id: &str) -> usize {
         let others = self.reserved.saturating_sub(reserve(id));
         self.bytes_max.saturating_sub(self.text.len() + others)
     }
 
     /// Adds the answer to a call, whose room was reserved.
-    pub fn answer(&mut self, id: &str, outcome: Outcome) {
+    pub(super) fn answer(&mut self, id: &str, outcome: Outcome) {
         let room = self.room(id);
         self.reserved = self.reserved.saturating_sub(reserve(id));
         let kind = reply::give_way(&outcome);
@@ -70,12 +70,12 @@ impl BatchReply {
     }
 
     /// Bytes in memory.
-    pub fn held_bytes(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.text.len()
     }
 
     /// The whole reply; `None` if it is empty.
-    pub fn finish(mut self) -> Option<Vec<u8>> {
+    pub(super) fn finish(mut self) -> Option<Vec<u8>> {
         if self.text.is_empty() {
             return None;
         }

@@ -10,7 +10,7 @@ use crate::json::write_str;
 use crate::machine::Millis;
 
 /// Value of `metadata.model`.
-pub const MODEL: &str = "peerproof-reference";
+pub(crate) const MODEL: &str = "peerproof-reference";
 
 pub(super) const TASK_TYPES: [&str; 4] = ["code_generation", "refactoring", "analysis", "testing"];
 

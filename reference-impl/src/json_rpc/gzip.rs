@@ -55,7 +55,7 @@ pub(super) fn unwrapped(body: Raw<'_>, bytes_max: usize) -> Result<Vec<u8>, Fail
 ///
 /// # Errors
 /// Fails if the stream is corrupt or too large.
-pub fn inflate(packed: &[u8], bytes_max: usize) -> Result<Vec<u8>, Failure> {
+pub(crate) fn inflate(packed: &[u8], bytes_max: usize) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
     let read = MultiGzDecoder::new(packed).take(limit).read_to_end(&mut text);

@@ -38,12 +38,12 @@ pub(super) struct Stream {
 
 impl Job {
     /// Time at which the job ends, finished or not.
-    pub fn ends_at(&self) -> Millis {
+    pub(super) fn ends_at(&self) -> Millis {
         self.task.ends_at().map_or(self.deadline, |end| end.min(self.deadline))
     }
 
     /// True if the deadline has passed before the job is done.
-    pub fn is_overdue(&self, now: Millis) -> bool {
+    pub(crate) fn is_overdue(&self, now: Millis) -> bool {
         now >= self.deadline && self.task.ends_at().is_none_or(|end| end > self.deadline)
     }
 
@@ -64,7 +64,7 @@ pub(super) struct Jobs {
 
 impl Jobs {
     /// Adds a job at the end of the queue.
-    pub fn add(&mut self, job: Job) {
+    pub(super) fn add(&mut self, job: Job) {
         self.last += 1;
         let held = job.held_bytes();
         self.held_bytes += held;
@@ -72,29 +72,29 @@ impl Jobs {
         self.runnable.push_back(self.last);
     }
 
-    pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
+    pub(super) fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.jobs.get_mut(&id).map(|(job, _)| job)
     }
 
     /// Removes a job that is neither waiting nor queued.
-    pub fn remove(&mut self, id: JobId) -> Option<Job> {
+    pub(super) fn remove(&mut self, id: JobId) -> Option<Job> {
         let (job, held) = self.jobs.remove(&id)?;
         self.held_bytes -= held;
         Some(job)
     }
 
     /// Suspends a job until `at`.
-    pub fn wait(&mut self, id: JobId, at: Millis) {
+    pub(super) fn wait(&mut self, id: JobId, at: Millis) {
         self.timers.insert((at, id));
     }
 
     /// Puts a job at the end of the queue.
-    pub fn go_on(&mut self, id: JobId) {
+    pub(crate) fn go_on(&mut self, id: JobId) {
         self.runnable.push_back(id);
     }
 
     /// Queues the jobs whose wait has ended at `now`. Returns the length of the queue.
-    pub fn wake(&mut self, now: Millis) -> usize {
+    pub(super) fn wake(&mut self, now: Millis) -> usize {
         while let Some((at, id)) = self.timers.first().copied()
             && at <= now
         {
@@ -104,17 +104,17 @@ impl Jobs {
         self.runnable.len()
     }
 
-    pub fn next_runnable(&mut self) -> Option<JobId> {
+    pub(crate) fn next_runnable(&mut self) -> Option<JobId> {
         self.runnable.pop_front()
     }
 
     /// Time of the next step; 0 if a job is queued.
-    pub fn next_at(&self) -> Option<Millis> {
+    pub(crate) fn next_at(&self) -> Option<Millis> {
         if self.runnable.is_empty() { self.timers.first().map(|(at, _)| *at) } else { Some(0) }
     }
 
     /// Removes the jobs that end after `latest` from their queues, and returns their ids.
-    pub fn ending_after(&mut self, latest: Millis) -> Vec<JobId> {
+    pub(crate) fn ending_after(&mut self, latest: Millis) -> Vec<JobId> {
         let late: Vec<JobId> =
             self.jobs.iter().filter(|(_, (job, _))| job.ends_at() > latest).map(|(id, _)| *id).collect();
         let is_late = |id: &JobId| late.binary_search(id).is_ok();
@@ -123,12 +123,12 @@ impl Jobs {
         late
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.jobs.len()
     }
 
     /// Approximate memory of the jobs, in bytes.
-    pub fn held_bytes(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 }

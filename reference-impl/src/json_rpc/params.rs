@@ -140,7 +140,7 @@ impl<'v> Members<'v> {
     ///
     /// # Errors
     /// Fails with -32602 if it is not a string.
-    pub fn optional_string(self, name: &str) -> Result<Option<Cow<'v, str>>, Failure> {
+    pub(crate) fn optional_string(self, name: &str) -> Result<Option<Cow<'v, str>>, Failure> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.to_lossy())),
@@ -152,7 +152,7 @@ impl<'v> Members<'v> {
     ///
     /// # Errors
     /// Fails with -32602 if it is missing, not a string, or unknown.
-    pub fn one_of(self, name: &str, known: &[&'static str]) -> Result<&'static str, Failure> {
+    pub(crate) fn one_of(self, name: &str, known: &[&'static str]) -> Result<&'static str, Failure> {
         let value = self.string(name)?;
         known
             .iter()
@@ -176,7 +176,7 @@ impl<'v> Members<'v> {
     ///
     /// # Errors
     /// Fails with -32602 if it is not an object.
-    pub fn optional_object(self, name: &str) -> Result<Members<'v>, Failure> {
+    pub(crate) fn optional_object(self, name: &str) -> Result<Members<'v>, Failure> {
         match self.get(name) {
             None => Ok(Members(&[])),
             Some(Value::Object(members)) => Ok(Members(members)),
@@ -188,7 +188,7 @@ impl<'v> Members<'v> {
     ///
     /// # Errors
     /// Fails with -32602 if it is not an array.
-    pub fn optional_array(self, name: &str) -> Result<&'v [Value], Failure> {
+    pub(crate) fn optional_array(self, name: &str) -> Result<&'v [Value], Failure> {
         match self.get(name) {
             None => Ok(&[]),
             Some(Value::Array(elements)) => Ok(elements),
@@ -200,7 +200,7 @@ impl<'v> Members<'v> {
     ///
     /// # Errors
     /// Fails with -32602 if it is not an array of strings.
-    pub fn optional_strings(self, name: &str) -> Result<Vec<Cow<'v, str>>, Failure> {
+    pub(crate) fn optional_strings(self, name: &str) -> Result<Vec<Cow<'v, str>>, Failure> {
         let text = |value: &'v Value| match value {
             Value::String(text) => Ok(text.to_lossy()),
             _ => Err(wrong(name, "array of strings")),
@@ -212,7 +212,7 @@ impl<'v> Members<'v> {
     ///
     /// # Errors
     /// Fails with -32602 if it is not an integer within `range`.
-    pub fn optional_integer(
+    pub(crate) fn optional_integer(
         self,
         name: &str,
         range: std::ops::RangeInclusive<i64>,
@@ -228,7 +228,7 @@ impl<'v> Members<'v> {
     ///
     /// # Errors
     /// Fails with -32602 if it is not a boolean.
-    pub fn optional_bool(self, name: &str) -> Result<bool, Failure> {
+    pub(crate) fn optional_bool(self, name: &str) -> Result<bool, Failure> {
         match self.get(name) {
             None => Ok(false),
             Some(value) => value.as_bool().ok_or_else(|| wrong(name, "truth value")),

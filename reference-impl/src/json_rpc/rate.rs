@@ -14,7 +14,7 @@ pub struct RateConfig {
 }
 
 /// Largest number of requests per window.
-pub const RATE_REQUESTS_MAX: usize = 1_000_000;
+pub(crate) const RATE_REQUESTS_MAX: usize = 1_000_000;
 
 /// Limiter of requests.
 pub trait RateLimiter: Send {

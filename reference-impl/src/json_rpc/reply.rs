@@ -85,7 +85,7 @@ impl Failure {
     }
 
     /// Creates a -32602 with its details.
-    pub fn invalid_params(details: impl Into<String>) -> Self {
+    pub(crate) fn invalid_params(details: impl Into<String>) -> Self {
         Self::new(FailureKind::InvalidParams, details)
     }
 

@@ -123,7 +123,7 @@ impl Server {
     }
 
     /// Refuses a body over the size limit.
-    pub fn refuse_too_large(&self, ticket: Ticket, out: &mut Vec<Output>) {
+    pub(crate) fn refuse_too_large(&self, ticket: Ticket, out: &mut Vec<Output>) {
         let bytes_max = self.config.limits.rpc_message_bytes_max;
         let details = format!("a message has at most {bytes_max} bytes");
         self.refuse(ticket, Failure::new(FailureKind::MessageTooLarge, details), out);
@@ -391,7 +391,7 @@ impl Server {
     }
 
     /// True if no call is in progress.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.jobs.len() == 0
     }
 

@@ -7,7 +7,7 @@ use crate::machine::Millis;
 
 /// Phase of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Phase {
+pub(super) enum Phase {
     /// Waiting for other calls to finish.
     Waiting,
     /// Waiting for the response with this id.
@@ -20,7 +20,7 @@ pub enum Phase {
 
 /// A call with its state.
 #[derive(Debug)]
-pub struct Call {
+pub(super) struct Call {
     /// Its entry in the scenario.
     pub spec: CallSpec,
     /// Its phase.
@@ -35,7 +35,7 @@ pub struct Call {
 
 /// Outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// A result.
     Result(Value),
     /// A final error.
@@ -68,22 +68,22 @@ impl Outcome {
 
 impl Call {
     /// Creates a call that has not begun.
-    pub fn new(spec: CallSpec) -> Self {
+    pub(super) fn new(spec: CallSpec) -> Self {
         Self { spec, phase: Phase::Waiting, attempts: 0, began: 0, stream: None }
     }
 
     /// Deadline of all attempts.
-    pub fn deadline(&self) -> Millis {
+    pub(super) fn deadline(&self) -> Millis {
         self.began.saturating_add(self.spec.timeout_ms)
     }
 
     /// True if it has begun and not finished.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         matches!(self.phase, Phase::InFlight(_) | Phase::Resting(_))
     }
 
     /// Its line in the results.
-    pub fn line(&self, outcome: &Outcome, now: Millis) -> Vec<u8> {
+    pub(super) fn line(&self, outcome: &Outcome, now: Millis) -> Vec<u8> {
         let mut line = b"{\"ref\":".to_vec();
         write_str(&mut line, &self.spec.name);
         let elapsed_ms = if self.phase == Phase::Waiting { 0 } else { now.saturating_sub(self.began) };

@@ -13,7 +13,7 @@ const NESTING_MAX: usize = 512;
 /// Exit status after all calls.
 const STATUS_DONE: i32 = 0;
 /// Exit status after SIGTERM.
-pub const STATUS_TERMINATED: i32 = 143;
+pub(super) const STATUS_TERMINATED: i32 = 143;
 
 /// A running client.
 pub struct Client {

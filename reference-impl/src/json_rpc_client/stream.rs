@@ -4,7 +4,7 @@ use crate::json::Value;
 
 /// State of the stream of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stream {
+pub(super) struct Stream {
     /// Its id.
     pub id: Value,
     /// Number of chunks received in order.
@@ -16,12 +16,12 @@ pub struct Stream {
 
 impl Stream {
     /// Creates a stream that has just started.
-    pub fn new(id: Value) -> Self {
+    pub(super) fn new(id: Value) -> Self {
         Self { id, chunks: 0, in_order: true, ended: false }
     }
 
     /// Handles `stream_data`. Data after the end is ignored.
-    pub fn data(&mut self, params: &Value) {
+    pub(super) fn data(&mut self, params: &Value) {
         if self.ended {
             return;
         }
@@ -34,19 +34,19 @@ impl Stream {
     }
 
     /// Handles `stream_end`.
-    pub fn end(&mut self, params: &Value) {
+    pub(super) fn end(&mut self, params: &Value) {
         let total = params.get("total_chunks").and_then(Value::as_i64);
         self.in_order &= total == i64::try_from(self.chunks).ok() && !self.ended;
         self.ended = true;
     }
 
     /// Handles another `stream_start`.
-    pub fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         self.in_order = false;
     }
 
     /// True if all chunks came in order and the end came.
-    pub fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.in_order && self.ended
     }
 }

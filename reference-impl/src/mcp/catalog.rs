@@ -58,7 +58,7 @@ impl Catalog {
     }
 
     /// Removes a capability.
-    pub fn forget(&mut self, capability: &str) {
+    pub(crate) fn forget(&mut self, capability: &str) {
         if let Value::Object(members) = &mut self.0
             && let Some((_, Value::Object(capabilities))) =
                 members.iter_mut().find(|(name, _)| name == "capabilities")

@@ -48,35 +48,35 @@ pub(super) struct Ended {
 }
 
 impl Jobs {
-    pub fn add(&mut self, id: Value, batch: Option<u64>, steps: Vec<Step>, now: Millis) {
+    pub(super) fn add(&mut self, id: Value, batch: Option<u64>, steps: Vec<Step>, now: Millis) {
         let (steps, responses) = (steps.into(), Vec::new());
         self.jobs.push(Job { id, batch, task: None, steps, next_at: now, asked: None, responses });
     }
 
     /// Adds the work of a task.
-    pub fn add_task(&mut self, number: usize, steps: Vec<Step>, now: Millis) {
+    pub(crate) fn add_task(&mut self, number: usize, steps: Vec<Step>, now: Millis) {
         self.add(Value::Null, None, steps, now);
         if let Some(job) = self.jobs.last_mut() {
             job.task = Some(number);
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.jobs.len()
     }
 
-    pub fn next_at(&self) -> Option<Millis> {
+    pub(crate) fn next_at(&self) -> Option<Millis> {
         self.jobs.iter().map(|job| job.next_at).min()
     }
 
     /// Removes the call with this id.
-    pub fn cancel(&mut self, id: &Value) -> Option<Job> {
+    pub(super) fn cancel(&mut self, id: &Value) -> Option<Job> {
         let at = self.jobs.iter().position(|job| job.id == *id)?;
         Some(self.jobs.remove(at))
     }
 
     /// Passes on a response of the client. Returns false if no call waits for it.
-    pub fn respond(&mut self, response: &Value, now: Millis) -> bool {
+    pub(crate) fn respond(&mut self, response: &Value, now: Millis) -> bool {
         let id = response.get("id").and_then(Value::as_i64);
         let Some(job) = self.jobs.iter_mut().find(|job| job.asked.is_some() && job.asked == id) else {
             return false;
@@ -88,7 +88,7 @@ impl Jobs {
     }
 
     /// Removes the calls that end after `latest`.
-    pub fn drop_after(&mut self, latest: Millis) -> Vec<Job> {
+    pub(crate) fn drop_after(&mut self, latest: Millis) -> Vec<Job> {
         let ends_at = |job: &Job| {
             let waits = job.steps.iter().map(|step| match step {
                 Step::Wait(ms) => *ms,
@@ -104,7 +104,7 @@ impl Jobs {
 
     /// Runs the steps that are due, until one call ends: its answer follows the messages so far. Messages to the
     /// client go to `said`.
-    pub fn run(&mut self, now: Millis, tasks: &[Task], said: &mut Vec<Value>) -> Option<Ended> {
+    pub(super) fn run(&mut self, now: Millis, tasks: &[Task], said: &mut Vec<Value>) -> Option<Ended> {
         for at in 0..self.jobs.len() {
             if let Some(outcome) = self.jobs.get_mut(at)?.run(now, tasks, &mut self.asked_last, said) {
                 let Job { id, batch, task, .. } = self.jobs.remove(at);
@@ -152,7 +152,7 @@ impl Job {
     }
 
     /// Notification that cancels the pending request to the client.
-    pub fn farewell(&self) -> Option<Value> {
+    pub(crate) fn farewell(&self) -> Option<Value> {
         let params = [("requestId", self.asked?.into()), ("reason", "the call was cancelled".into())].into();
         Some(notification("notifications/cancelled", params))
     }

@@ -22,12 +22,12 @@ impl Failure {
     }
 
     /// Creates a -32600 with its message.
-    pub fn invalid_request(message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(INVALID_REQUEST, message)
     }
 
     /// Creates a -32602 with its message.
-    pub fn invalid_params(message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(INVALID_PARAMS, message)
     }
 }
@@ -39,13 +39,13 @@ impl From<json_rpc::Failure> for Failure {
 }
 
 /// The message is not a request.
-pub const INVALID_REQUEST: i64 = -32600;
+pub(crate) const INVALID_REQUEST: i64 = -32600;
 /// No method has this name.
-pub const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// The params do not fit the method.
-pub const INVALID_PARAMS: i64 = -32602;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
 /// No resource has this uri.
-pub const RESOURCE_NOT_FOUND: i64 = -32002;
+pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// Result or error of a request.
 pub type Outcome = Result<Value, Failure>;
@@ -80,7 +80,7 @@ pub enum Message {
 }
 
 /// Reads one message.
-pub fn read(value: Value, choices: &Choices) -> Message {
+pub(super) fn read(value: Value, choices: &Choices) -> Message {
     let refuse = |why: &str, id: Value| Message::Malformed(Failure::invalid_request(why), id);
     if value.as_object().is_none() {
         return refuse("a message is an object", Value::Null);
@@ -130,7 +130,7 @@ pub fn read(value: Value, choices: &Choices) -> Message {
 }
 
 /// Answer to the request with this id.
-pub fn response(id: Value, outcome: Outcome) -> Value {
+pub(super) fn response(id: Value, outcome: Outcome) -> Value {
     let (name, value) = match outcome {
         Ok(result) => ("result", result),
         Err(Failure { code, message, data }) => {
@@ -143,11 +143,11 @@ pub fn response(id: Value, outcome: Outcome) -> Value {
 }
 
 /// A notification of the server.
-pub fn notification(method: &str, params: Value) -> Value {
+pub(crate) fn notification(method: &str, params: Value) -> Value {
     [("jsonrpc", "2.0".into()), ("method", method.into()), ("params", params)].into()
 }
 
 /// A request of the server.
-pub fn request(id: Value, method: &str, params: Value) -> Value {
+pub(super) fn request(id: Value, method: &str, params: Value) -> Value {
     [("jsonrpc", "2.0".into()), ("id", id), ("method", method.into()), ("params", params)].into()
 }

@@ -167,7 +167,7 @@ impl Methods {
     }
 
     /// Removes the methods of a capability.
-    pub fn forget(&mut self, capability: &str) {
+    pub(crate) fn forget(&mut self, capability: &str) {
         let prefix = match capability {
             "completions" => "completion",
             other => other,

@@ -8,7 +8,7 @@ use crate::json::Value;
 use crate::machine::Millis;
 
 /// Metadata key for the task of a result.
-pub const RELATED: &str = "io.modelcontextprotocol/related-task";
+pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 const WORKING: &str = "working";
 const CANCELLED: &str = "cancelled";
@@ -35,7 +35,7 @@ impl Task {
     }
 
     /// Ends it with the outcome of its call.
-    pub fn end_by(&mut self, outcome: Outcome, now: Millis) {
+    pub(crate) fn end_by(&mut self, outcome: Outcome, now: Millis) {
         let is_error = |result: &Value| result.get("isError").and_then(Value::as_bool) == Some(true);
         let failed = outcome.as_ref().map_or(true, is_error);
         self.end(if failed { "failed" } else { "completed" }, outcome, now);

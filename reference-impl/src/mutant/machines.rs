@@ -32,7 +32,7 @@ impl Machine for Wrapped {
 }
 
 /// Loses all lines of a read after the first.
-pub fn one_line_a_read(inner: Inner) -> Inner {
+pub(crate) fn one_line_a_read(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| match event {
         Event::Stdin(bytes) => {
             let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
@@ -43,7 +43,7 @@ pub fn one_line_a_read(inner: Inner) -> Inner {
 }
 
 /// Treats every read as a whole line.
-pub fn reads_are_lines(inner: Inner) -> Inner {
+pub(crate) fn reads_are_lines(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| match event {
         Event::Stdin(bytes) if !bytes.ends_with(b"\n") => {
             inner.handle(Event::Stdin(&[bytes, b"\n"].concat()), now, actions);
@@ -53,7 +53,7 @@ pub fn reads_are_lines(inner: Inner) -> Inner {
 }
 
 /// Treats a second of silence as the end of input.
-pub fn ends_at_silence(inner: Inner) -> Inner {
+pub(crate) fn ends_at_silence(inner: Inner) -> Inner {
     Box::new(Silent { inner, last: None })
 }
 
@@ -75,7 +75,7 @@ impl Machine for Silent {
 }
 
 /// Does not exit at the end of input.
-pub fn stays_after_eof(inner: Inner) -> Inner {
+pub(crate) fn stays_after_eof(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| {
         inner.handle(event, now, actions);
         actions.retain(|action| !matches!(action, Action::Exit(_)));
@@ -83,7 +83,7 @@ pub fn stays_after_eof(inner: Inner) -> Inner {
 }
 
 /// Exits with status 3 at the end of input.
-pub fn exit_status_at_eof(inner: Inner) -> Inner {
+pub(crate) fn exit_status_at_eof(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| {
         inner.handle(event, now, actions);
         for action in actions {
@@ -95,7 +95,7 @@ pub fn exit_status_at_eof(inner: Inner) -> Inner {
 }
 
 /// Holds output back until the next output.
-pub fn flushes_late(inner: Inner) -> Inner {
+pub(crate) fn flushes_late(inner: Inner) -> Inner {
     Box::new(DelayedMachine { inner, held: Vec::new() })
 }
 
@@ -131,7 +131,7 @@ impl Machine for DelayedMachine {
 }
 
 /// Restarts every timer with each read.
-pub fn waits_anew(inner: Inner) -> Inner {
+pub(crate) fn waits_anew(inner: Inner) -> Inner {
     Box::new(RestartedMachine { inner, last: 0, behind: 0 })
 }
 
@@ -168,7 +168,7 @@ impl Machine for RestartedMachine {
 }
 
 /// Buffers a line without a limit. The rest without a line feed is passed on at the end of input.
-pub fn whole_lines_only(inner: Inner) -> Inner {
+pub(crate) fn whole_lines_only(inner: Inner) -> Inner {
     Box::new(WholeLines { inner, pending: Vec::new() })
 }
 

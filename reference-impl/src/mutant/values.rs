@@ -3,7 +3,7 @@
 use crate::json::Value;
 
 /// Applies `change` to `value` and every value in it, containers first, with the number of levels around each.
-pub fn each(value: &mut Value, levels: usize, change: &mut dyn FnMut(&mut Value, usize)) {
+pub(crate) fn each(value: &mut Value, levels: usize, change: &mut dyn FnMut(&mut Value, usize)) {
     change(value, levels);
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| each(item, levels + 1, change)),
@@ -13,13 +13,13 @@ pub fn each(value: &mut Value, levels: usize, change: &mut dyn FnMut(&mut Value,
 }
 
 /// Edits a string value.
-pub fn edit_string(value: &mut Value, edit: fn(&str) -> String) {
+pub(crate) fn edit_string(value: &mut Value, edit: fn(&str) -> String) {
     if let Some(text) = value.as_str().map(edit) {
         *value = Value::from(text.as_str());
     }
 }
 
 /// Replaces each `&amp;` in a string by `&`.
-pub fn unescape(value: &mut Value) {
+pub(crate) fn unescape(value: &mut Value) {
     edit_string(value, |text| text.replace("&amp;", "&"));
 }

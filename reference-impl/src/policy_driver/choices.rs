@@ -1,8 +1,8 @@
 //! Behaviours that the contract leaves open for a driver ([`Choices`]) and for a selector ([`SelectorChoices`]), as
 //! values (contract §2; §8 `[choices]`).
 
-pub use crate::choices::Bom;
-pub use crate::frame::{BlankLine, LastLine};
+pub(super) use crate::choices::Bom;
+pub(super) use crate::frame::{BlankLine, LastLine};
 
 pub use driver::Choices;
 pub use selector::Choices as SelectorChoices;

@@ -17,7 +17,7 @@ pub enum SplitError {
 ///
 /// # Errors
 /// Fails for an unclosed quotation, or a backslash at the end.
-pub fn split(command: &str) -> Result<Vec<String>, SplitError> {
+pub(crate) fn split(command: &str) -> Result<Vec<String>, SplitError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut rest = command.chars().peekable();

@@ -118,7 +118,7 @@ impl Driver {
     }
 
     /// Creates a driver that decides by `rules`.
-    pub fn with_rules(config: Config, rules: Box<dyn Rules>) -> Self {
+    pub(crate) fn with_rules(config: Config, rules: Box<dyn Rules>) -> Self {
         Self { config, rules, payload: Vec::new(), is_too_long: false }
     }
 

@@ -25,7 +25,7 @@ const STEERING_NAMES: &[&str] = &[
 const SECRET: &[&str] = &["TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
 
 /// True if the variable `name` is passed to a driver.
-pub fn passes(name: &str) -> bool {
+pub(crate) fn passes(name: &str) -> bool {
     if name.starts_with(OWN) {
         return true;
     }

@@ -3,7 +3,7 @@
 /// The first value of a text as strict JSON: without comments and trailing commas, with double quotes, `null` for
 /// `NaN` and infinities, U+FFFD for bytes that are not UTF-8, and escapes for control characters. Returns `None` if
 /// the value has no end.
-pub fn strict(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn strict(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(bytes);
     let mut rest = text.trim_start_matches('\u{FEFF}');
     let mut out = String::with_capacity(rest.len());

@@ -2,7 +2,7 @@
 
 use crate::choices::{choices, two};
 
-pub use crate::choices::{Bom, OverSize};
+pub(crate) use crate::choices::{Bom, OverSize};
 
 choices! {
     /// Form of the refusal of an invalid request.

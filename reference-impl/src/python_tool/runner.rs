@@ -148,7 +148,7 @@ fn outcome(heard: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reply for a failed call.
-pub fn failure(kind: &str, message: &str, reason: Option<&str>) -> Vec<u8> {
+pub(super) fn failure(kind: &str, message: &str, reason: Option<&str>) -> Vec<u8> {
     let mut out = b"{\"ok\":false,\"protocol_version\":1,\"error\":{\"type\":".to_vec();
     write_str(&mut out, kind);
     out.extend_from_slice(b",\"message\":");

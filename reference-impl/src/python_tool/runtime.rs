@@ -42,7 +42,7 @@ choices! {
 pub const REPLY_BYTES_MAX: usize = 10 << 20;
 
 /// Path of a service's handshakes.
-pub const HANDSHAKE_PATH: &str = "/capabilities/handshake";
+pub(crate) const HANDSHAKE_PATH: &str = "/capabilities/handshake";
 
 /// Configuration of a runtime.
 #[derive(Debug, Clone)]

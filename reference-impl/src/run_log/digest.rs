@@ -6,12 +6,12 @@ use super::state::State;
 use crate::json::Text;
 
 /// Lower-case SHA-256 hex.
-pub fn sha256_hex(bytes: &[u8]) -> String {
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Digest of a state. The hashed text lists the used slots in ascending order.
-pub fn state_digest(state: &State) -> String {
+pub(crate) fn state_digest(state: &State) -> String {
     sha256_hex(&digested(state))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn digested(state: &State) -> Vec<u8> {
 }
 
 /// Digest of a menu: its entries, each with SID, AID and tags.
-pub fn menu_digest(entries: &[(String, Text, Vec<Text>)]) -> String {
+pub(crate) fn menu_digest(entries: &[(String, Text, Vec<Text>)]) -> String {
     let mut entries: Vec<_> = entries.iter().collect();
     entries.sort_by(|one, other| one.0.cmp(&other.0));
     let entries: Vec<String> = entries
@@ -46,7 +46,7 @@ pub fn menu_digest(entries: &[(String, Text, Vec<Text>)]) -> String {
 }
 
 /// Goal for a driver: `goal_id|menu_digest|FLAGS:`.
-pub fn goal_digest(goal_id: &Text, menu_digest: &str) -> String {
+pub(crate) fn goal_digest(goal_id: &Text, menu_digest: &str) -> String {
     format!("{goal_id}|{menu_digest}|FLAGS:")
 }
 

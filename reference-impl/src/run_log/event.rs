@@ -92,13 +92,13 @@ pub struct ToolOk {
 }
 
 /// Statuses of a failed tool.
-pub const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];
+pub(crate) const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];
 
 /// JSON value in a string.
 ///
 /// # Errors
 /// One sentence: the string holds no valid JSON.
-pub fn embedded(name: &'static str, text: &Text, reading: Reading) -> Result<Value, Refusal> {
+pub(crate) fn embedded(name: &'static str, text: &Text, reading: Reading) -> Result<Value, Refusal> {
     Value::parse(text.as_bytes(), reading.nesting_max, &reading.policy).map_err(Refusal::of(name))
 }
 

@@ -5,10 +5,10 @@ use crate::json::{Policy, Text, Value, write_str, write_text, write_value};
 use crate::refusal::Refusal;
 
 /// Default of `spec_version` (`ipc` §1).
-pub const SPEC_VERSION: &str = "1.4.2";
+pub(crate) const SPEC_VERSION: &str = "1.4.2";
 
 /// Default of `profile_id` (`ipc` §1).
-pub const PROFILE_ID: &str = "A";
+pub(crate) const PROFILE_ID: &str = "A";
 
 /// The RunHeader (`ipc` §1).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +51,12 @@ impl Header {
     }
 
     /// True for the versions in the documents.
-    pub fn has_default_versions(&self) -> bool {
+    pub(crate) fn has_default_versions(&self) -> bool {
         self.spec_version == SPEC_VERSION && self.profile_id == PROFILE_ID
     }
 
     /// True for a `run_id` of 32 hex digits, or of 8-4-4-4-12.
-    pub fn has_known_form(&self) -> bool {
+    pub(crate) fn has_known_form(&self) -> bool {
         let id = self.run_id.as_bytes();
         let hex = |(_, byte): (usize, &u8)| byte.is_ascii_hexdigit();
         match id.len() {

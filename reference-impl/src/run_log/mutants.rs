@@ -22,4 +22,5 @@ pub mod runner;
 mod values;
 mod wire;
 
-pub use wire::{Rewrite, closed};
+pub use wire::Rewrite;
+pub(crate) use wire::closed;

@@ -179,7 +179,7 @@ impl Replay {
     ///
     /// # Errors
     /// One sentence: the outcome differs from the log.
-    pub fn reran(&mut self, rerun: &Rerun, outcome: &Outcome) -> Result<(), LogFault> {
+    pub(crate) fn reran(&mut self, rerun: &Rerun, outcome: &Outcome) -> Result<(), LogFault> {
         self.rules.reran(rerun, outcome, self.reading)
     }
 

@@ -125,7 +125,7 @@ impl RunRequest {
     }
 
     /// Digest of the menu.
-    pub fn menu_digest(&self) -> String {
+    pub(crate) fn menu_digest(&self) -> String {
         let entry =
             |(place, tool): (usize, &ToolEntry)| (Self::sid(place), tool.aid.clone(), tool.tags.clone());
         menu_digest(&self.tools.iter().enumerate().map(entry).collect::<Vec<_>>())

@@ -19,14 +19,14 @@ pub struct State {
 }
 
 /// An artifact and its `size_bytes` in force.
-pub type Held = (Arc<Artifact>, u64);
+pub(crate) type Held = (Arc<Artifact>, u64);
 
 impl State {
     /// Reads a full state.
     ///
     /// # Errors
     /// One sentence: it is malformed, or a delta.
-    pub fn from_ds_state(value: &Value, choices: &Choices) -> Result<Self, Refusal> {
+    pub(crate) fn from_ds_state(value: &Value, choices: &Choices) -> Result<Self, Refusal> {
         let change = StateChange::from_value(value, &toolhost_choices(choices))?;
         if !change.full {
             return Err("the state is a delta".into());
@@ -64,7 +64,7 @@ impl State {
     }
 
     /// Items that lead from this state to `after`, one per slot.
-    pub fn patch_to(&self, after: &Self) -> Vec<Item> {
+    pub(crate) fn patch_to(&self, after: &Self) -> Vec<Item> {
         let changed = (0..SLOTS).filter(|slot| self.slots.get(*slot) != after.slots.get(*slot));
         changed
             .map(|slot| {
@@ -170,7 +170,7 @@ impl Item {
     ///
     /// # Errors
     /// One sentence about the first invalid item.
-    pub fn read_all(tx_patch: &[Value], choices: &Choices) -> Result<Vec<Self>, Refusal> {
+    pub(crate) fn read_all(tx_patch: &[Value], choices: &Choices) -> Result<Vec<Self>, Refusal> {
         tx_patch.iter().map(|item| Self::read(item, choices)).collect()
     }
 
@@ -192,7 +192,7 @@ impl Item {
 }
 
 /// Request of run mode (`ipc` §3a) with an input, which is a JSON text, and a state.
-pub fn request(input: &str, state: &State) -> Vec<u8> {
+pub(crate) fn request(input: &str, state: &State) -> Vec<u8> {
     let mut request = b"{\"input_json\":".to_vec();
     write_value(&mut request, &Value::from(input));
     request.extend_from_slice(b",\"ds_state\":");

@@ -27,10 +27,10 @@ pub struct Failed {
 }
 
 /// Error text of a tool that reports none.
-pub const UNSAID: &str = "the tool failed and did not say why";
+pub(crate) const UNSAID: &str = "the tool failed and did not say why";
 
 /// Outcome of an execution.
-pub type Outcome = Result<Success, Failed>;
+pub(crate) type Outcome = Result<Success, Failed>;
 
 impl Failed {
     fn new(error: impl Into<String>) -> Self {
@@ -40,7 +40,7 @@ impl Failed {
 
 /// An execution of one tool by a toolhost.
 #[derive(Debug)]
-pub struct Execution {
+pub(crate) struct Execution {
     deadline: Millis,
     time_ms: Millis,
     stdout: Vec<u8>,
@@ -53,7 +53,7 @@ pub struct Execution {
 
 impl Execution {
     /// Starts a toolhost with this request.
-    pub fn start(
+    pub(crate) fn start(
         config: &Config,
         stdout_bytes_max: usize,
         aid: &Text,
@@ -79,7 +79,7 @@ impl Execution {
     }
 
     /// Handles an event. An outcome ends the execution; the caller must then kill the toolhost.
-    pub fn handle(
+    pub(crate) fn handle(
         &mut self,
         event: Event<'_>,
         now: Millis,
@@ -121,7 +121,7 @@ impl Execution {
     }
 
     /// Bytes in memory.
-    pub fn held_bytes(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         self.stdout.len()
     }
 }

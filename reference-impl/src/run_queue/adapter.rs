@@ -85,7 +85,7 @@ impl Adapter {
 
 /// True if an `Authorization` header bears the token. Digests are compared, so that the time does not reveal where
 /// they differ.
-pub fn token_matches(authorization: Option<&str>, token: &str) -> bool {
+pub(crate) fn token_matches(authorization: Option<&str>, token: &str) -> bool {
     let Some((scheme, given)) = authorization.and_then(|header| header.split_once(' ')) else { return false };
     let digest = |text: &str| -> [u8; 32] { Sha256::digest(text.as_bytes()).into() };
     scheme.eq_ignore_ascii_case("Bearer") && digest(given) == digest(token)

@@ -9,7 +9,7 @@ use super::{Config, Parts};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
 /// Exit status of a second worker where only one is allowed.
-pub const STATUS_SECOND: i32 = 3;
+pub(crate) const STATUS_SECOND: i32 = 3;
 
 /// Exit status after a failed job, if so configured.
 const STATUS_JOB_FAILED: i32 = 1;

@@ -80,7 +80,7 @@ impl FixedCache {
 
     /// Changes which entries make room.
     #[must_use]
-    pub fn giving_up(mut self, given_up: KeysGivenUp) -> Self {
+    pub(crate) fn giving_up(mut self, given_up: KeysGivenUp) -> Self {
         self.given_up = given_up;
         self
     }

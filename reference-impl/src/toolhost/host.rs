@@ -18,7 +18,7 @@ use crate::json::{
 use crate::machine::{Action, Millis};
 
 /// Aid of the command that issues leases (contract §1).
-pub const LEASE_ISSUE: &str = "_lease.issue";
+pub(crate) const LEASE_ISSUE: &str = "_lease.issue";
 
 /// Progress of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ enum Waiting {
 const KEPT_BYTES: usize = 4 << 20;
 
 impl Host {
-    pub fn new(config: Config, components: Components) -> Self {
+    pub(super) fn new(config: Config, components: Components) -> Self {
         let nesting_max = config.limits.nesting_max;
         Self {
             config,
@@ -93,23 +93,23 @@ impl Host {
         }
     }
 
-    pub fn config(&self) -> &Config {
+    pub(super) fn config(&self) -> &Config {
         &self.config
     }
 
     /// True while a tool waits. No other request may be started then.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }
 
     /// Refuses a request that could not be read.
-    pub fn refuse(error: &str, out: &mut ActionBuilder<'_>) -> Progress {
+    pub(super) fn refuse(error: &str, out: &mut ActionBuilder<'_>) -> Progress {
         reply::write_host_error(out.replies(), error);
         Progress::Answered { host_error: true }
     }
 
     /// Answers one request, or starts a tool that waits.
-    pub fn request(&mut self, text: &[u8], now: Millis, out: &mut ActionBuilder<'_>) -> Progress {
+    pub(super) fn request(&mut self, text: &[u8], now: Millis, out: &mut ActionBuilder<'_>) -> Progress {
         let mut document = std::mem::take(&mut self.document);
         let progress = match self.start(text, &mut document, now, out) {
             Ok(progress) => progress,
@@ -221,7 +221,12 @@ impl Host {
     }
 
     /// Continues the waiting tool. Returns `None` if no tool waits for `answer`.
-    pub fn resume(&mut self, answer: Answer, now: Millis, out: &mut ActionBuilder<'_>) -> Option<Progress> {
+    pub(crate) fn resume(
+        &mut self,
+        answer: Answer,
+        now: Millis,
+        out: &mut ActionBuilder<'_>,
+    ) -> Option<Progress> {
         let (call, _) = self.waiting.take_if(|(_, waiting)| {
             matches!(
                 (waiting, &answer),

@@ -36,16 +36,16 @@ pub(super) struct ActionBuilder<'a> {
 }
 
 impl<'a> ActionBuilder<'a> {
-    pub fn new(actions: &'a mut Vec<Action>) -> Self {
+    pub(super) fn new(actions: &'a mut Vec<Action>) -> Self {
         Self { actions, replies: Vec::new() }
     }
 
     /// Buffer of replies that are not yet an action.
-    pub fn replies(&mut self) -> &mut Vec<u8> {
+    pub(super) fn replies(&mut self) -> &mut Vec<u8> {
         &mut self.replies
     }
 
-    pub fn push(&mut self, action: Action) {
+    pub(super) fn push(&mut self, action: Action) {
         self.flush();
         self.actions.push(action);
     }
@@ -111,7 +111,7 @@ pub(super) struct Reply<'a> {
 
 impl Reply<'_> {
     /// Appends the reply and its newline. If it exceeds `reply_bytes_max`, appends nothing and returns false.
-    pub fn write(&self, out: &mut Vec<u8>, reply_bytes_max: usize) -> bool {
+    pub(super) fn write(&self, out: &mut Vec<u8>, reply_bytes_max: usize) -> bool {
         let start = out.len();
         if self.status == Status::Ok {
             if self.output.bytes_min() > reply_bytes_max {

@@ -34,7 +34,7 @@ impl<'t> Request<'t> {
     ///
     /// # Errors
     /// A sentence that says why the request is malformed.
-    pub fn read(
+    pub(super) fn read(
         scanner: &mut Scanner,
         text: &'t [u8],
         serve: bool,
@@ -126,27 +126,27 @@ impl<'t> Request<'t> {
     }
 
     /// Tool to run, in serve mode only.
-    pub fn aid(&self) -> Option<RawStr<'t>> {
+    pub(super) fn aid(&self) -> Option<RawStr<'t>> {
         self.aid.and_then(Raw::as_str)
     }
 
     /// Input of the tool; `"{}"` if absent.
-    pub fn input_json(&self) -> Option<RawStr<'t>> {
+    pub(crate) fn input_json(&self) -> Option<RawStr<'t>> {
         self.input_json.and_then(Raw::as_str)
     }
 
     /// Facts about the document in `input_json`.
-    pub fn document(&self) -> Option<Document> {
+    pub(super) fn document(&self) -> Option<Document> {
         self.input_json.and_then(Raw::document)
     }
 
     /// Idempotency key, in serve mode only.
-    pub fn idempotency_key(&self) -> Option<RawStr<'t>> {
+    pub(crate) fn idempotency_key(&self) -> Option<RawStr<'t>> {
         self.idempotency_key.and_then(Raw::as_str)
     }
 
     /// Lease token, in serve mode only.
-    pub fn lease_token(&self) -> Option<RawStr<'t>> {
+    pub(crate) fn lease_token(&self) -> Option<RawStr<'t>> {
         self.lease_token.and_then(Raw::as_str)
     }
 }

@@ -7,7 +7,7 @@ use crate::json::{Raw, Text, Value, write_text};
 use crate::refusal::Refusal;
 
 /// Number of slots; they are numbered from 0.
-pub const SLOTS: usize = 8;
+pub(crate) const SLOTS: usize = 8;
 
 /// An artifact. Its `size_bytes` is the length of `content_json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Artifact {
     }
 
     /// Length of `content_json` in bytes.
-    pub fn size_bytes(&self) -> usize {
+    pub(crate) fn size_bytes(&self) -> usize {
         self.content_json.as_bytes().len()
     }
 
@@ -160,7 +160,7 @@ fn slot_name(name: &Text) -> Option<usize> {
 }
 
 /// Slot with this number, an integer in 0..8.
-pub fn slot_number(value: &Value) -> Option<usize> {
+pub(crate) fn slot_number(value: &Value) -> Option<usize> {
     usize::try_from(value.as_i64()?).ok().filter(|slot| *slot < SLOTS)
 }
 
@@ -219,7 +219,7 @@ impl StateStore for MemoryState {
 }
 
 /// Appends the full state, `{"slots":{…}}`.
-pub fn write_full(out: &mut Vec<u8>, slots: &Slots) {
+pub(crate) fn write_full(out: &mut Vec<u8>, slots: &Slots) {
     out.extend_from_slice(b"{\"slots\":{");
     write_slots(out, slots.iter().enumerate().filter_map(|(slot, held)| Some((slot, held.as_ref()?))));
     out.extend_from_slice(b"}}");
@@ -229,7 +229,7 @@ pub fn write_full(out: &mut Vec<u8>, slots: &Slots) {
 pub(super) const UNCHANGED: &[u8] = b"{\"delta\":true,\"slots\":{}}";
 
 /// Appends the delta from `before` to `after`, `{"delta":true,"slots":{…},"removed_slots":[…]}`.
-pub fn write_delta(out: &mut Vec<u8>, before: &Slots, after: &Slots) {
+pub(crate) fn write_delta(out: &mut Vec<u8>, before: &Slots, after: &Slots) {
     let changed = |slot: &usize| match (&before[*slot], &after[*slot]) {
         (None, None) => false,
         (Some(before), Some(after)) => !Arc::ptr_eq(before, after),

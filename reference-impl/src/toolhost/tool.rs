@@ -145,7 +145,7 @@ impl<'a> Input<'a> {
     }
 
     /// True if the text is unambiguous under the policy.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         let Policy { lone_surrogates, big_numbers, .. } = self.policy;
         !self.traits.duplicate_keys
             && (!self.traits.lone_surrogates || lone_surrogates == LoneSurrogates::Echo)

@@ -39,7 +39,7 @@ impl UrlHost {
     }
 
     /// True if it is certainly this machine.
-    pub fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         match self {
             Self::Name(name) => format!(".{name}").ends_with(".localhost"),
             Self::Address(address) => address.to_canonical().is_loopback(),

@@ -6,7 +6,7 @@ mod choices;
 mod framing;
 mod limits;
 mod methods;
-pub mod peer;
+pub(crate) mod peer;
 mod process;
 mod requests;
 mod specification;

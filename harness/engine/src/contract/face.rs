@@ -122,7 +122,7 @@ impl<W> Allowed<W> {
     }
 
     /// True if the outcome is silence.
-    pub fn is_silence(&self) -> bool {
+    pub(crate) fn is_silence(&self) -> bool {
         matches!(self.outcome, Outcome::Silence)
     }
 }
@@ -172,7 +172,7 @@ impl<W, X> Expected<W, X> {
     }
 
     /// True if its answer is the history of an entity, so that no message is due.
-    pub fn is_of_entity(&self) -> bool {
+    pub(crate) fn is_of_entity(&self) -> bool {
         matches!(self.subject, Subject::Entity(_))
     }
 
@@ -627,7 +627,7 @@ pub struct PlacedExpectation<F: Face> {
 
 impl<F: Face> PlacedExpectation<F> {
     /// True if all its answers are histories of entities.
-    pub fn is_of_entities(&self) -> bool {
+    pub(crate) fn is_of_entities(&self) -> bool {
         !self.due.parts.is_empty() && self.due.parts.iter().all(Expected::is_of_entity)
     }
 

@@ -44,10 +44,10 @@ pub struct Budget {
 }
 
 /// Maximum time between two looks at `interrupted` during a wait.
-pub const LOOK_FOR_INTERRUPT_EVERY: Duration = Duration::from_millis(250);
+pub(crate) const LOOK_FOR_INTERRUPT_EVERY: Duration = Duration::from_millis(250);
 
 /// Deadline scaled by `--timeout-scale`, but never shortened: a part of it may be time that has to pass.
-pub fn stretched(time: Duration, timeout_scale: f64) -> Duration {
+pub(crate) fn stretched(time: Duration, timeout_scale: f64) -> Duration {
     time.mul_f64(timeout_scale.max(1.0))
 }
 
@@ -85,7 +85,7 @@ impl Budget {
     }
 
     /// True if the user asked to stop.
-    pub fn is_interrupted(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
@@ -102,7 +102,7 @@ impl Budget {
     }
 
     /// Maximum wait for a reply after `bytes` were queued.
-    pub fn reply_to(&self, bytes: usize) -> Duration {
+    pub(crate) fn reply_to(&self, bytes: usize) -> Duration {
         self.reply + self.reply_per_mib.mul_f64(bytes as f64 / f64::from(1 << 20))
     }
 }

@@ -15,10 +15,10 @@ pub const HTTP: &str = "http";
 
 /// Key in a peer's commands for the readiness of its server: one of `stdout`, `stderr` and `get`, then the text or the
 /// path.
-pub const READY: &str = "http.ready";
+pub(crate) const READY: &str = "http.ready";
 
 /// `Content-Type` of a JSON message.
-pub const JSON_TYPE: &str = "application/json";
+pub(crate) const JSON_TYPE: &str = "application/json";
 
 /// Settings for sending one body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,7 +226,7 @@ impl Carriage {
 }
 
 /// Path of a request target, without scheme and authority.
-pub fn path_of(target: &str) -> &str {
+pub(crate) fn path_of(target: &str) -> &str {
     let behind = target.strip_prefix("http://").and_then(|rest| rest.get(rest.find('/')?..));
     behind.unwrap_or(target)
 }

@@ -205,7 +205,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// True if a canary was answered, correctly or not.
-    pub fn is_at_work(&self) -> bool {
+    pub(crate) fn is_at_work(&self) -> bool {
         self.canaries_answered + self.canaries_misanswered > 0
     }
 

@@ -22,7 +22,6 @@ pub use equivalence::is_kept;
 pub use error::{DecodeError, DecodeErrorKind};
 pub use number::Number;
 pub use present::{Presentation, present};
-pub use serde_form::SERDE_DEPTH_MAX;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -35,7 +34,7 @@ use std::str::FromStr;
 /// members with one name counts, as in [`Json::get`]. All members are kept as written.
 ///
 /// The type has a destructor of its own, because a derived one would recurse. So patterns cannot move its parts out;
-/// use [`Json::into_array`] and its siblings, or [`std::mem::take`].
+/// use [`Json::into_object`] and its siblings, or [`std::mem::take`].
 #[derive(Default)]
 pub enum Json {
     /// `null`
@@ -62,18 +61,6 @@ impl Json {
     /// Makes an array of `items`.
     pub fn array<T: Into<Json>>(items: impl IntoIterator<Item = T>) -> Json {
         Json::Array(items.into_iter().map(Into::into).collect())
-    }
-
-    /// Type in the words of RFC 8259: `null`, `boolean`, `number`, `string`, `array` or `object`.
-    pub fn type_name(&self) -> &'static str {
-        match self {
-            Json::Null => "null",
-            Json::Bool(_) => "boolean",
-            Json::Number(_) => "number",
-            Json::String(_) => "string",
-            Json::Array(_) => "array",
-            Json::Object(_) => "object",
-        }
     }
 
     /// True for `null`.
@@ -156,14 +143,6 @@ impl Json {
     pub fn into_string(mut self) -> Result<String, Json> {
         match &mut self {
             Json::String(string) => Ok(mem::take(string)),
-            _ => Err(self),
-        }
-    }
-
-    /// Moves the items of an array out; returns other types as the error.
-    pub fn into_array(mut self) -> Result<Vec<Json>, Json> {
-        match &mut self {
-            Json::Array(items) => Ok(mem::take(items)),
             _ => Err(self),
         }
     }

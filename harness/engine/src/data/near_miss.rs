@@ -164,7 +164,7 @@ pub fn near_misses(right: &str) -> Vec<NearMiss> {
 
 /// Near misses of a word or flag, as JSON values: other case, other letters, other types. Absence is omitted, because
 /// every protocol spells it in its own way.
-pub fn near_values(right: &Json) -> Vec<(&'static str, Json)> {
+pub(crate) fn near_values(right: &Json) -> Vec<(&'static str, Json)> {
     let within = [
         ("in-an-array", Json::Array(vec![right.clone()])),
         ("in-an-object", Json::object([("value", right.clone())])),

@@ -30,7 +30,7 @@ impl Measured {
     /// Maximum start-up time: `most` until a start was measured.
     ///
     /// A peer that has used up `most` once gets no more of it.
-    pub fn start_up_max(&self, most: Duration) -> Duration {
+    pub(crate) fn start_up_max(&self, most: Duration) -> Duration {
         match self.start_up {
             Some(start_up) => (start_up * MEASURED_STARTS).min(most),
             None if self.gave_up => Duration::ZERO,
@@ -129,12 +129,12 @@ impl Pace {
     }
 
     /// Records a first answer.
-    pub fn saw_start_up(&self, command: &str, took: Duration) {
+    pub(crate) fn saw_start_up(&self, command: &str, took: Duration) {
         self.note(command, |it| it.start_up = it.start_up.max(Some(took)));
     }
 
     /// Records an answer of a process that had answered before.
-    pub fn saw_latency(&self, command: &str, took: Duration) {
+    pub(crate) fn saw_latency(&self, command: &str, took: Duration) {
         self.note(command, |it| {
             it.latency = it.latency.max(Some(took));
             it.usual_latency = Some(it.usual_latency.map_or(took, |usual| (usual * 7 + took) / 8));

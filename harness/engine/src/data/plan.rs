@@ -108,7 +108,7 @@ impl Plan {
     }
 
     /// True if it needs the folder of fixtures: it has fixtures, or names the folder.
-    pub fn needs_folder(&self) -> bool {
+    pub(crate) fn needs_folder(&self) -> bool {
         let placeholder = format!("{{{{{FOLDER}}}}}");
         let names = |session: &Session| {
             session

@@ -12,7 +12,7 @@ pub fn wrap(text: &str, indent: &str) -> String {
 }
 
 /// Wraps text to `columns` columns, not counting `indent`, without a final line feed.
-pub fn wrap_to(columns: usize, text: &str, indent: &str) -> String {
+pub(crate) fn wrap_to(columns: usize, text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
@@ -103,7 +103,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// First line of a log that names an error, as tracebacks and panics do.
-pub fn error_line(log: &str) -> Option<&str> {
+pub(crate) fn error_line(log: &str) -> Option<&str> {
     let is_name = |word: &str| word.ends_with("Error:") || word.ends_with("Exception:") || word == "panicked";
     let names_error = |line: &&str| {
         line.split_whitespace().any(|word| is_name(word) || word.eq_ignore_ascii_case("error:"))
@@ -113,7 +113,7 @@ pub fn error_line(log: &str) -> Option<&str> {
 
 /// Error message without numbers and without quoted texts other than names, which vary between messages. A panic is
 /// identified by its place.
-pub fn without_values(message: &str) -> String {
+pub(crate) fn without_values(message: &str) -> String {
     if let Some(at) = message.find(" panicked at ") {
         return message[at..].trim().to_owned();
     }

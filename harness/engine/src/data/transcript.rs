@@ -494,7 +494,7 @@ pub(crate) fn stdout(events: &[Event], session: usize) -> Vec<u8> {
 
 impl Transcript {
     /// Time from its beginning to its last event.
-    pub fn lasted(&self) -> Duration {
+    pub(crate) fn lasted(&self) -> Duration {
         Duration::from_micros(self.events.last().map_or(0, |event| event.at_us))
     }
 

@@ -34,7 +34,7 @@ pub use self::log::now_us;
 use self::watch::{WatchRecord, Watcher};
 
 /// Maximum bytes of a kept file that are recorded.
-pub const KEPT_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const KEPT_BYTES_MAX: u64 = 64 << 20;
 
 /// Readers start processes; a writer holds an open file that no process may inherit.
 static BIRTHS: RwLock<()> = RwLock::new(());
@@ -236,7 +236,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// Fails if a file cannot be read.
-    pub fn kept_files(&self) -> Result<Vec<EventKind>, HarnessFault> {
+    pub(crate) fn kept_files(&self) -> Result<Vec<EventKind>, HarnessFault> {
         let held = |(name, path): &(String, PathBuf)| {
             let mut bytes = Vec::new();
             match fs::File::open(path) {
@@ -313,7 +313,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// Fails for an unknown path or an error of the operating system.
-    pub fn hide(&self, name: &str, hidden: bool) -> Result<(), HarnessFault> {
+    pub(crate) fn hide(&self, name: &str, hidden: bool) -> Result<(), HarnessFault> {
         let path = self.path_of(name)?;
         let mut aside = path.clone().into_os_string();
         aside.push(".hidden");
@@ -359,7 +359,7 @@ fn watch(folders: Vec<(PathBuf, String)>, actors: &[Actor]) -> Result<Watcher, H
 ///
 /// # Errors
 /// Names the undefined variable, or reports a missing `}}`.
-pub fn substitute(text: &str, vars: &Vars) -> Result<String, HarnessFault> {
+pub(crate) fn substitute(text: &str, vars: &Vars) -> Result<String, HarnessFault> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, tail)) = rest.split_once("{{") {

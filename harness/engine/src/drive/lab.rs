@@ -188,7 +188,7 @@ impl Lab<'_> {
     ///
     /// # Errors
     /// As [`Lab::execute`].
-    pub fn execute_in(
+    pub(crate) fn execute_in(
         &self,
         check: &str,
         plan: &Arc<Plan>,

@@ -123,7 +123,7 @@ impl Peer {
     }
 
     /// Folders in which its processes look for programs, in the form of `PATH`.
-    pub fn search_path(&self) -> String {
+    pub(crate) fn search_path(&self) -> String {
         let configured = self.env.iter().rev().find(|(name, _)| name == PATH).map(|(_, value)| value.clone());
         let inherited = || match &self.origin {
             Origin::Process { base_env, .. } => {
@@ -171,7 +171,7 @@ impl Peer {
     }
 
     /// True if a session needs an empty working folder.
-    pub fn needs_folder(&self, session: &Session) -> bool {
+    pub(crate) fn needs_folder(&self, session: &Session) -> bool {
         let is_free = matches!(&self.origin, Origin::Process { current_dir: None, .. });
         is_free && session.folder.is_none() && self.boundary.runs_apart()
     }
@@ -189,7 +189,7 @@ impl Peer {
     ///
     /// # Errors
     /// Fails for an unknown command, a placeholder without a value, or a peer that is not a process.
-    pub fn child_spec(&self, session: &Session, temp_dir: &Path) -> Result<ChildSpec, Misconfigured> {
+    pub(crate) fn child_spec(&self, session: &Session, temp_dir: &Path) -> Result<ChildSpec, Misconfigured> {
         let Origin::Process { base_env, current_dir, cpus } = &self.origin else {
             return Err("this peer is not a process".into());
         };

@@ -63,7 +63,7 @@ impl Harmless {
     }
 
     /// Arguments of `peerproof peer` that select it.
-    pub fn process_arguments(self) -> Vec<String> {
+    pub(crate) fn process_arguments(self) -> Vec<String> {
         let (option, value) = match self {
             Self::SlowStart => (START_AFTER, START_AFTER_MS.to_string()),
             Self::LateReplies => (REPLY_AFTER, REPLY_AFTER_MS.to_string()),
@@ -77,10 +77,10 @@ impl Harmless {
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
 /// Delay before a slow peer begins.
-pub const START_AFTER_MS: Millis = 5_000;
+pub(crate) const START_AFTER_MS: Millis = 5_000;
 
 /// Delay of late replies.
-pub const REPLY_AFTER_MS: Millis = 1_000;
+pub(crate) const REPLY_AFTER_MS: Millis = 1_000;
 
 /// Wraps a machine so that its output has this presentation.
 pub fn wrap(inner: Box<dyn Machine>, how: Harmless) -> Box<dyn Machine> {

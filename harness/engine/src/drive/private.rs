@@ -64,7 +64,7 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 ///
 /// # Errors
 /// As [`std::fs::write`].
-pub fn write_script(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write_script(path: &Path, text: &str) -> Result<()> {
     with_mode(path, SCRIPT_MODE)?.write_all(text.as_bytes())
 }
 

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 pub const LOAD_ARGUMENT: &str = "__busy";
 
 /// Option of `peerproof peer`: milliseconds before the peer starts.
-pub const START_AFTER: &str = "--start-after-ms";
+pub(crate) const START_AFTER: &str = "--start-after-ms";
 
 /// Option of `peerproof peer`: delay of all output, milliseconds.
-pub const REPLY_AFTER: &str = "--reply-after-ms";
+pub(crate) const REPLY_AFTER: &str = "--reply-after-ms";
 
 /// Bytes of one read: the capacity of a pipe.
 const BLOCK_BYTES: usize = 64 << 10;

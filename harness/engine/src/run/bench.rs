@@ -23,18 +23,18 @@ use turns::Bench;
 use watchdog::Watchdog;
 
 pub mod budget;
-pub mod drive;
+pub(crate) mod drive;
 pub mod echo;
 pub mod figures;
 pub mod live;
 pub mod overhead;
 pub mod placement;
-pub mod schedule;
-pub mod slice;
+pub(crate) mod schedule;
+pub(crate) mod slice;
 mod turns;
-pub mod usage;
-pub mod verify;
-pub mod watchdog;
+pub(crate) mod usage;
+pub(crate) mod verify;
+pub(crate) mod watchdog;
 
 /// Time for starting processes, on top of one and a half times the time for measuring.
 const OVERTIME: Duration = Duration::from_secs(15);

@@ -145,7 +145,7 @@ impl Corpus {
 }
 
 /// Plan of conversation `n` of a run. The corpus comes first.
-pub fn plan_at(lab: &Lab<'_>, corpus: &Corpus, rng_seed: u64, n: u64) -> Plan {
+pub(crate) fn plan_at(lab: &Lab<'_>, corpus: &Corpus, rng_seed: u64, n: u64) -> Plan {
     let stored = usize::try_from(n).ok().and_then(|n| corpus.plans.get(n));
     if let Some((_, plan)) = stored {
         return Plan { by_model: true, ..plan.clone() };

@@ -31,7 +31,8 @@ use crate::run::verdict::{CheckResult, Verdict};
 mod conversation;
 mod script;
 
-pub use conversation::{abridge, conversation, conversation_about};
+pub(crate) use conversation::conversation_about;
+pub use conversation::{abridge, conversation};
 pub use script::quoted;
 
 /// Maximum line length and number of lines of a conversation in results.

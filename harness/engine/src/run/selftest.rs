@@ -28,7 +28,7 @@ mod correct;
 pub mod golden;
 pub mod kinds;
 mod look;
-pub mod null_peers;
+pub(crate) mod null_peers;
 mod row;
 
 pub use correct::shows;

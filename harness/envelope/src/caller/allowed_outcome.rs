@@ -4,7 +4,7 @@ use crate::model::Sent;
 use peerproof_engine::contract::asking::CallResult;
 
 /// Clause: each call has one well-formed line.
-pub const RESULTS: &str = "ENV-CALL-01";
+pub(crate) const RESULTS: &str = "ENV-CALL-01";
 
 /// Outcomes that the contract knows.
 const OUTCOMES: [&str; 6] = ["envelope", "refused", "invalid", "timeout", "failed", "bad_input"];

@@ -29,17 +29,17 @@ const UNDOCUMENTED: &str = "ENV-CALL-17";
 const FREE_DATA: &str = "ENV-CALL-18";
 const VALUES: &str = "ENV-CALL-19";
 /// Clause: the outcome is written within a second after the timeout.
-pub const TIMEOUT: &str = "ENV-CALL-20";
+pub(crate) const TIMEOUT: &str = "ENV-CALL-20";
 const TRICKLE: &str = "ENV-CALL-21";
 const FAILED: &str = "ENV-CALL-23";
 /// Clause: nothing is started for an unacceptable envelope.
-pub const BAD_INPUT: &str = "ENV-CALL-24";
+pub(crate) const BAD_INPUT: &str = "ENV-CALL-24";
 const ARGV: &str = "ENV-CALL-30";
 /// Choice: order of calls that need not wait for others.
-pub const ORDER_OF_CALLS: &str = "ENV-CALL-32";
+pub(crate) const ORDER_OF_CALLS: &str = "ENV-CALL-32";
 const STDERR: &str = "ENV-CALL-33";
 /// Clause: the caller reads output while it writes the request.
-pub const READS_EARLY: &str = "ENV-CALL-34";
+pub(crate) const READS_EARLY: &str = "ENV-CALL-34";
 const REDIRECT: &str = "ENV-CALL-35";
 const OVER_SIZE: &str = "ENV-CALL-36";
 const LARGE: &str = "ENV-CALL-37";
@@ -62,7 +62,7 @@ pub struct CallNotes {
 }
 
 /// Clause about callers for a difference under a clause about engines.
-pub fn kept_clause(clause: &str) -> &'static str {
+pub(crate) fn kept_clause(clause: &str) -> &'static str {
     match clause {
         "ENV-DEF-01" | "ENV-DEF-02" => DEFAULTS,
         "ENV-ACC-04" => CORE,

@@ -22,15 +22,15 @@ const OF_TYPE: &str = "ENV-HTTP-10";
 const ELSEWHERE: &str = "ENV-HTTP-13";
 const BEHIND: &str = "ENV-HTTP-14";
 /// Clause: connections stay open after a reply.
-pub const KEEP_ALIVE: &str = "ENV-HTTP-18";
+pub(crate) const KEEP_ALIVE: &str = "ENV-HTTP-18";
 const CUT: &str = "ENV-HTTP-20";
 /// Clause: pipelined requests are answered in order.
-pub const IN_ORDER: &str = "ENV-HTTP-21";
+pub(crate) const IN_ORDER: &str = "ENV-HTTP-21";
 /// Clause: concurrent requests do not mix.
-pub const MIXED: &str = "ENV-HTTP-23";
+pub(crate) const MIXED: &str = "ENV-HTTP-23";
 const LOOPBACK: &str = "ENV-HTTP-24";
 /// Clause: both transports give equal replies.
-pub const SAME: &str = "ENV-HTTP-25";
+pub(crate) const SAME: &str = "ENV-HTTP-25";
 
 /// Clauses about bytes that are not JSON.
 const NO_JSON: [&str; 2] = ["ENV-JSON-01", "ENV-JSON-02"];
@@ -38,7 +38,7 @@ const NO_JSON: [&str; 2] = ["ENV-JSON-01", "ENV-JSON-02"];
 const OVER_SIZE: &str = "ENV-SIZE-02";
 
 /// Refuses text after the envelope, because a body is one entity.
-pub fn read_as_body(input: &mut Input) {
+pub(crate) fn read_as_body(input: &mut Input) {
     let traits = input.sent.iter_mut().flat_map(|sent| &mut sent.traits).chain(&mut input.traits);
     for it in traits.filter(|it| it.clause == "ENV-FRAME-03") {
         (it.stand, it.clause) = (Acceptance::Refuse, BEHIND);

@@ -12,7 +12,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::rng::Rng;
 
 /// Messages with signatures that are nearly right.
-pub fn signature_near_misses(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn signature_near_misses(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     // Some signatures have no letter that the other alphabet writes differently, so this form is sent again.
     let again = ["other-alphabet"; 3].into_iter();
     let misses = near_misses("aB+/cd09=").into_iter().map(|miss| miss.kind);
@@ -54,7 +54,7 @@ fn message(params: &Value, id: &str) -> Value {
 }
 
 /// Messages that were changed after they were signed.
-pub fn changes_within(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn changes_within(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<(), Untestable> {
     for round in 0..3 {
         let params = any_params(rng);
         let mut changes: Vec<fn(&mut Value)> = vec![
@@ -94,7 +94,7 @@ pub fn changes_within(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<(
 }
 
 /// Signed messages spelled otherwise than the signed text.
-pub fn changes_outside(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn changes_outside(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<(), Untestable> {
     let echo = talk.method("echo");
     for round in 0..12 {
         let mut text = String::new();

@@ -14,7 +14,7 @@ const REQUESTS_MAX: u64 = 2_000;
 const WINDOW_S_MAX: u64 = 10;
 
 /// Makes the check untestable without a known limit, or with a limit that takes too many requests.
-pub fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     let limit = limit(facts).ok_or_else(|| {
         Untestable::new("no_limit", "`rate_limit` is not a table with `requests` and `window_s`")
     })?;
@@ -27,7 +27,7 @@ pub fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Un
 }
 
 /// Makes the check untestable if the window is too long to wait for.
-pub fn if_soon_over(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn if_soon_over(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     match window_s(facts) > WINDOW_S_MAX {
         true => Err(Untestable::new("long_window", format!("this check waits at most {WINDOW_S_MAX} s"))),
         false => Ok(()),
@@ -39,19 +39,19 @@ fn window_s(facts: &Facts) -> u64 {
 }
 
 /// Waits for half a window.
-pub fn half_a_window(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn half_a_window(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     talk.act(Act::Wait { ms: window_s(facts) * 500 });
     Ok(())
 }
 
 /// Waits for a window, a tenth of it and 300 ms more.
-pub fn a_window(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn a_window(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     talk.act(Act::Wait { ms: window_s(facts) * 1_100 + 300 });
     Ok(())
 }
 
 /// Twice as many requests as the limit allows and one more, in one write of batches.
-pub fn batches_of_ten(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn batches_of_ten(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     let mut left = limit(facts).map_or(0, |limit| 2 * limit.requests + 1);
     let mut text = String::new();
     let mut batches = 0;

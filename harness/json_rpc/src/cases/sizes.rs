@@ -17,19 +17,27 @@ const CLEAR_BYTES: usize = 2;
 const ACCEPTED: usize = LINE_BYTES_CERTAIN - CLEAR_BYTES;
 const REFUSED: usize = LINE_BYTES_MAX + CLEAR_BYTES;
 /// Time for a slow peer to read or write a large message, ms.
-pub const LARGE_MS: u64 = 10_000;
+pub(crate) const LARGE_MS: u64 = 10_000;
 
 fn line(body: Payload) -> Payload {
     body.then(Payload::text("\n"))
 }
 
 /// A line that just fits, mostly white space around a message.
-pub fn white_space_that_fits(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn white_space_that_fits(
+    talk: &mut Talk<'_>,
+    facts: &Facts,
+    _: &mut Rng,
+) -> Result<(), Untestable> {
     white_space(talk, facts, ACCEPTED)
 }
 
 /// As [`white_space_that_fits`], but too long.
-pub fn white_space_over_limit(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn white_space_over_limit(
+    talk: &mut Talk<'_>,
+    facts: &Facts,
+    _: &mut Rng,
+) -> Result<(), Untestable> {
     white_space(talk, facts, REFUSED)
 }
 
@@ -42,7 +50,11 @@ fn white_space(talk: &mut Talk<'_>, facts: &Facts, bytes: usize) -> Result<(), U
 }
 
 /// A line of twice the limit, full of requests.
-pub fn many_requests_in_one_line(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn many_requests_in_one_line(
+    talk: &mut Talk<'_>,
+    facts: &Facts,
+    _: &mut Rng,
+) -> Result<(), Untestable> {
     let inside = good(facts, 0, "\"inside\"");
     let times = 2 * (LINE_BYTES_MAX / inside.len()) as u64;
     talk.send_as(line(Payload::default().repeat(inside + " ", times)), Chunking::Whole);
@@ -50,7 +62,11 @@ pub fn many_requests_in_one_line(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng
 }
 
 /// An over-long line between two requests, all in one write.
-pub fn over_limit_between_others(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn over_limit_between_others(
+    talk: &mut Talk<'_>,
+    facts: &Facts,
+    _: &mut Rng,
+) -> Result<(), Untestable> {
     let request = |number, id| Payload::text(good(facts, number, id));
     let long = padded(request(0, "\"long\""), Fill::MultiByte.unit(), REFUSED);
     let all = line(request(1, "\"before\"")).then(line(long)).then(line(request(2, "\"behind\"")));
@@ -59,7 +75,7 @@ pub fn over_limit_between_others(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng
 }
 
 /// Params of almost a megabyte.
-pub fn large_echoes(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn large_echoes(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     let frame = call(&talk.method("echo"), Some("[\"#\"]"), Some("0"));
     let (head, tail) = frame.split_once('#').unwrap_or_default();
     for (at, unit) in ["x", "é€😀", "\\\"\\\\\\n\\u0001"].into_iter().enumerate() {
@@ -73,7 +89,7 @@ pub fn large_echoes(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), U
 
 /// A result that would be one byte too long. The length of the message around it is measured first, with a smaller
 /// result.
-pub fn one_byte_over_limit(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(crate) fn one_byte_over_limit(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     /// Bytes of a result that always fits.
     const MEASURED: u64 = 80_000;
     /// Placeholder for a number that is still unknown.

@@ -23,7 +23,7 @@ const OF_LINES: [&str; 4] = [
 ];
 
 /// The checks about lines that have the same meaning over HTTP.
-pub fn carried(checks: &[Check]) -> Vec<Check> {
+pub(crate) fn carried(checks: &[Check]) -> Vec<Check> {
     let clauses = super::super::boundary().clauses();
     let over_http: BTreeSet<&ClauseId> =
         clauses.iter().filter(|clause| clause.modes.iter().any(|mode| mode == MODE)).map(|c| &c.id).collect();

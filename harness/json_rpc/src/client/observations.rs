@@ -13,7 +13,7 @@ use peerproof_engine::data::transcript::{Event, EventKind, Transcript};
 pub const LINES_MAX: usize = 8_192;
 
 /// Length above which a line may end a call as `too_large`.
-pub const LONG_BYTES: usize = 1_000_000;
+pub(crate) const LONG_BYTES: usize = 1_000_000;
 
 /// Part of a line that a client must understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum RequiredPart {
 }
 
 /// Part of `line` that a client must understand.
-pub fn sense(line: &SessionLine) -> RequiredPart {
+pub(crate) fn sense(line: &SessionLine) -> RequiredPart {
     match &line.decoded {
         _ if line.length > LONG_BYTES => RequiredPart::Wild,
         Err(error) if error.kind == DecodeErrorKind::InvalidUtf8 => RequiredPart::Wild,
@@ -111,7 +111,7 @@ impl Talk {
     }
 
     /// The client's lines that hold JSON: index, line and messages.
-    pub fn of_client(&self) -> impl Iterator<Item = (usize, &SessionLine, &[Json])> {
+    pub(crate) fn of_client(&self) -> impl Iterator<Item = (usize, &SessionLine, &[Json])> {
         let lines = self.lines.iter().enumerate();
         lines
             .filter(|(_, line)| !line.is_ours && line.value().is_some())
@@ -131,7 +131,7 @@ impl Talk {
     }
 
     /// True if a response in line `place` answers a request of the server.
-    pub fn was_asked(&self, place: usize, response: &Json) -> bool {
+    pub(crate) fn was_asked(&self, place: usize, response: &Json) -> bool {
         let ours = self.lines[..place].iter().filter(|line| line.is_ours);
         ours.flat_map(SessionLine::messages)
             .any(|ours| ours.get("method").is_some() && ours.get("id") == response.get("id"))
@@ -180,7 +180,7 @@ pub struct CallResult {
 }
 
 /// Outcomes that the contract knows.
-pub const OUTCOMES: [&str; 7] =
+pub(crate) const OUTCOMES: [&str; 7] =
     ["result", "error", "timeout", "disconnected", "invalid", "sent", "too_large"];
 
 impl CallResult {

@@ -18,7 +18,7 @@ use peerproof_engine::data::payload::Vars;
 const ATTEMPTS_MAX: u64 = 100;
 
 /// Upper bound for times, ms; longer ones are cut to it. No call lasts that long.
-pub const TIME_MS_MAX: u64 = 1 << 40;
+pub(crate) const TIME_MS_MAX: u64 = 1 << 40;
 
 /// Outcomes of a call after a line that the client need not understand.
 const ANY_END: [&str; 6] = ["result", "error", "invalid", "timeout", "too_large", "disconnected"];
@@ -42,7 +42,7 @@ enum End {
 }
 
 /// True for an error that is retried: TIMEOUT, -32001 and -32002.
-pub fn is_transient(error: &Json) -> bool {
+pub(crate) fn is_transient(error: &Json) -> bool {
     match error.get("code").and_then(Json::as_i64) {
         Some(-32001 | -32002) => true,
         Some(-32000) => error.pointer("/data/type").and_then(Json::as_str) == Some("TIMEOUT"),
@@ -51,7 +51,7 @@ pub fn is_transient(error: &Json) -> bool {
 }
 
 /// The delay that an error demands (`retry_after_ms`), ms.
-pub fn retry_after_ms(error: &Json) -> Option<u64> {
+pub(crate) fn retry_after_ms(error: &Json) -> Option<u64> {
     error.pointer("/data/retry_after_ms").and_then(Json::as_u64).map(|ms| ms.min(TIME_MS_MAX))
 }
 

@@ -142,7 +142,7 @@ impl Scenario {
     }
 
     /// Place of the first member in a plan's scenario that is not read; `None` if all are read.
-    pub fn unread(plan: &Plan) -> Option<String> {
+    pub(crate) fn unread(plan: &Plan) -> Option<String> {
         let told = told(plan)?;
         unread(&told, &Self::read(&told)?.to_json(), "")
     }
@@ -158,7 +158,7 @@ impl Scenario {
 
     /// Possible lengths in bytes of the line that carries a call: from the request alone in its shortest spelling
     /// to its whole batch in the longest usual one.
-    pub fn request_bytes(&self, call: &Call) -> RangeInclusive<usize> {
+    pub(crate) fn request_bytes(&self, call: &Call) -> RangeInclusive<usize> {
         /// Room for ids and signatures.
         const MORE: usize = 512;
         let text = |call: &Call| {
@@ -177,7 +177,7 @@ impl Scenario {
     }
 
     /// Number of attempts and mean first delay in ms of a call, if set.
-    pub fn retry_of(&self, call: &Call) -> Option<(u64, u64)> {
+    pub(crate) fn retry_of(&self, call: &Call) -> Option<(u64, u64)> {
         call.retry.or(self.retry)
     }
 }

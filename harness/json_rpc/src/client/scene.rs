@@ -50,7 +50,7 @@ impl Scene {
     }
 
     /// Adds a rule: the server's reaction to one attempt of this call.
-    pub fn on_attempt(
+    pub(crate) fn on_attempt(
         &mut self,
         name: &str,
         attempt: u32,
@@ -117,6 +117,6 @@ impl Scene {
 }
 
 /// The result of the usual answer.
-pub fn usual_result(name: &str) -> String {
+pub(crate) fn usual_result(name: &str) -> String {
     Json::object([("answer", Json::from(name))]).to_text()
 }

@@ -75,7 +75,7 @@ pub enum ReactionAction {
 
 impl Script {
     /// True if the server goes away at some time, in either way.
-    pub fn goes_away(&self) -> bool {
+    pub(crate) fn goes_away(&self) -> bool {
         self.dies() || self.deeds().any(|deed| deed.what == ReactionAction::HangUp)
     }
 
@@ -85,7 +85,7 @@ impl Script {
     }
 
     /// Refs of the calls that are answered together with this one.
-    pub fn answered_with(&self, call: &str) -> Vec<String> {
+    pub(crate) fn answered_with(&self, call: &str) -> Vec<String> {
         let together = self.rules.iter().filter_map(|rule| match &rule.on {
             Trigger::All(names) if names.iter().any(|name| name == call) => Some(names.clone()),
             _ => None,
@@ -111,18 +111,18 @@ impl Reaction {
     }
 
     /// Closes the client's input.
-    pub fn hang_up() -> Self {
+    pub(crate) fn hang_up() -> Self {
         Self { after_ms: 0, what: ReactionAction::HangUp }
     }
 
     /// Goes away as a process that ends does.
-    pub fn die() -> Self {
+    pub(crate) fn die() -> Self {
         Self { after_ms: 0, what: ReactionAction::Die }
     }
 
     /// Delays the reaction.
     #[must_use]
-    pub fn in_ms(mut self, ms: u64) -> Self {
+    pub(crate) fn in_ms(mut self, ms: u64) -> Self {
         self.after_ms = ms;
         self
     }

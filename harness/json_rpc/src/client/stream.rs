@@ -16,7 +16,7 @@ pub struct Stream {
 
 impl Stream {
     /// Handles a notification of the server; `request` is the id of the client's request.
-    pub fn hears(&mut self, message: &Json, request: &Json) {
+    pub(crate) fn hears(&mut self, message: &Json, request: &Json) {
         let param = |name: &str| message.get("params")?.get(name);
         let id = param("stream_id").and_then(Json::as_str);
         let is_its = id.is_some() && id == self.id.as_deref();
@@ -39,7 +39,7 @@ impl Stream {
     }
 
     /// True after a `stream_start`.
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.id.is_some()
     }
 

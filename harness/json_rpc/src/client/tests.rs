@@ -33,7 +33,7 @@ impl Call {
 
     /// Sets the number of attempts and the mean first delay in ms.
     #[must_use]
-    pub fn retry(mut self, max_attempts: u64, base_ms: u64) -> Self {
+    pub(crate) fn retry(mut self, max_attempts: u64, base_ms: u64) -> Self {
         self.retry = Some((max_attempts, base_ms));
         self
     }

@@ -14,7 +14,7 @@ use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::{self, Json};
 
 /// Error code for a missing or wrong signature.
-pub const UNAUTHORIZED: i64 = -32003;
+pub(crate) const UNAUTHORIZED: i64 = -32003;
 
 /// Largest allowed distance of a timestamp from the server's clock, s.
 const SKEW_S: i64 = 300;
@@ -97,7 +97,7 @@ impl Gate {
     }
 
     /// Begins a line that was written at this time of day, ms since 1970.
-    pub fn next_line(&mut self, unix_ms: Option<u64>) {
+    pub(crate) fn next_line(&mut self, unix_ms: Option<u64>) {
         self.unix_ms = unix_ms;
         self.line += 1;
     }
@@ -117,7 +117,7 @@ impl Gate {
 
     /// Allowed replies to a message that cannot be signed, if messages must be signed. `facts` are those of its
     /// text.
-    pub fn unsignable(&mut self, message: &Json, facts: &json::TextProperties) -> Option<RequestPart> {
+    pub(crate) fn unsignable(&mut self, message: &Json, facts: &json::TextProperties) -> Option<RequestPart> {
         self.key.as_ref()?;
         let is_open = facts.depth > DEPTH_MAX || has_noncharacters(message);
         let numbers = if is_open { Signable::Open } else { signable(message) };

@@ -15,23 +15,23 @@ fn refused(clause: &'static str, codes: &'static [i64]) -> RequestPart {
 }
 
 /// Allowed replies to a corrupt or incomplete gzip stream.
-pub fn corrupt() -> RequestPart {
+pub(crate) fn corrupt() -> RequestPart {
     refused("RPC-GZIP-03", &[code::PARSE])
 }
 
 /// Allowed replies to a message that inflates beyond the size limit.
-pub fn too_large() -> RequestPart {
+pub(crate) fn too_large() -> RequestPart {
     refused("RPC-GZIP-02", &[code::REQUEST])
 }
 
 /// Allowed replies to a compressed message about which the contract is silent.
-pub fn unspoken() -> RequestPart {
+pub(crate) fn unspoken() -> RequestPart {
     allowed::unit(None, "RPC-GZIP-03", vec![allowed::reply(IdRule::Any), Allowed::silence()])
 }
 
 /// Content of a line that is a wrapper: an object with `encoding` and without `method`. The error holds the allowed
 /// replies to a wrapper that cannot be unwrapped.
-pub fn unwrapped(message: &Json, facts: &TextProperties) -> Option<Result<Vec<u8>, RequestPart>> {
+pub(crate) fn unwrapped(message: &Json, facts: &TextProperties) -> Option<Result<Vec<u8>, RequestPart>> {
     if message.get("method").is_some() || !matches!(message, Json::Object(_)) {
         return None;
     }

@@ -102,7 +102,7 @@ fn refused() -> Allowed {
 }
 
 /// Params with which the method succeeds, according to the configuration.
-pub fn known_params(role: &Role) -> Option<Json> {
+pub(crate) fn known_params(role: &Role) -> Option<Json> {
     role.params.as_ref().and_then(|params| params.to_string().parse::<Json>().ok())
 }
 

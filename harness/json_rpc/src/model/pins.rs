@@ -62,7 +62,7 @@ impl Pins {
     }
 
     /// True if a text may be refused as a whole for a doubtful part anywhere in it.
-    pub fn may_refuse(&self, facts: &json::TextProperties, value: &Json) -> bool {
+    pub(crate) fn may_refuse(&self, facts: &json::TextProperties, value: &Json) -> bool {
         let open = |key: &str| self.choices.get(key).is_none_or(|pinned| pinned == "refuse");
         facts.duplicate_keys && open("duplicate_keys")
             || facts.lone_surrogates && open("lone_surrogates")
@@ -81,7 +81,7 @@ impl Pins {
     }
 
     /// True for one of the four methods of the profile, if they are claimed.
-    pub fn is_of_profile(&self, name: &str) -> bool {
+    pub(crate) fn is_of_profile(&self, name: &str) -> bool {
         self.profile && self.profile_methods && profile::METHODS.contains(&name)
     }
 

@@ -7,7 +7,7 @@ use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::Json;
 
 /// Error code for a request beyond the rate limit.
-pub const LIMITED: i64 = -32002;
+pub(crate) const LIMITED: i64 = -32002;
 
 /// Rate limit of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Limit {
 
 impl Limit {
     /// Length of the window, microseconds.
-    pub fn window_us(&self) -> u64 {
+    pub(crate) fn window_us(&self) -> u64 {
         self.window_s.saturating_mul(1_000_000)
     }
 }
@@ -33,7 +33,7 @@ pub fn limit(facts: &Facts) -> Option<Limit> {
 }
 
 /// Delay after which a request passes again, ms, if a response is a refusal with that delay.
-pub fn retry_after_ms(response: &Json) -> Option<u64> {
+pub(crate) fn retry_after_ms(response: &Json) -> Option<u64> {
     let code = response.pointer("/error/code").and_then(Json::as_i64)?;
     let wait = response.pointer("/error/data/retry_after_ms").and_then(Json::as_u64)?;
     (code == LIMITED && wait > 0).then_some(wait)

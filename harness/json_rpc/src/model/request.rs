@@ -11,7 +11,7 @@ use peerproof_engine::data::json::{Json, TextProperties};
 const KNOWN_MEMBERS: [&str; 5] = ["jsonrpc", "method", "params", "id", "auth"];
 
 /// Allowed replies to a value that should be a request but is not an object.
-pub fn no_object(clause: &'static str) -> RequestPart {
+pub(crate) fn no_object(clause: &'static str) -> RequestPart {
     allowed::unit(None, clause, vec![allowed::error(&[code::REQUEST], IdRule::Null)])
 }
 

@@ -44,7 +44,7 @@ pub fn same(sent: &Json, came: &Json) -> Equality {
 }
 
 /// True if a name or string contains a noncharacter. RFC 8785 signs I-JSON, which forbids them.
-pub fn has_noncharacters(value: &Json) -> bool {
+pub(crate) fn has_noncharacters(value: &Json) -> bool {
     let in_text = |text: &str| {
         text.chars().any(|c| u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c))
     };
@@ -77,12 +77,12 @@ fn numbers(sent: &Number, came: &Number) -> Equality {
 }
 
 /// True if a number in `value` is an integer that a double may not hold, or is beyond all doubles.
-pub fn has_big_numbers(value: &Json) -> bool {
+pub(crate) fn has_big_numbers(value: &Json) -> bool {
     value.has_number(Number::is_big)
 }
 
 /// True if a number in `value` is beyond all doubles.
-pub fn has_numbers_beyond_doubles(value: &Json) -> bool {
+pub(crate) fn has_numbers_beyond_doubles(value: &Json) -> bool {
     value.has_number(Number::is_beyond_double)
 }
 

@@ -12,12 +12,12 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::Step;
 
 /// Default timeout of a call, ms (RPC Performance "Default timeout 30s").
-pub const TIMEOUT_DEFAULT_MS: u64 = 30_000;
+pub(crate) const TIMEOUT_DEFAULT_MS: u64 = 30_000;
 /// Largest timeout that a call may ask for, ms.
-pub const TIMEOUT_MAX_MS: u64 = 600_000;
+pub(crate) const TIMEOUT_MAX_MS: u64 = 600_000;
 /// Time after its timeout within which a call must be answered, with half as much tolerance, ms. Work that ends
 /// within this time may be finished before the server checks its clock.
-pub const TIMEOUT_SLACK_MS: u64 = 1_500;
+pub(crate) const TIMEOUT_SLACK_MS: u64 = 1_500;
 /// Work that takes this much less than its timeout must be finished in time, ms.
 const EARLY_MS: u64 = 2_000;
 /// Work that must be finished after the end of input, ms. The contract says 1,000, but the work begins before that
@@ -49,7 +49,7 @@ pub enum RequestedTimeout {
 }
 
 /// Reads `options.timeout_ms` of params.
-pub fn wish(params: Option<&Json>) -> RequestedTimeout {
+pub(crate) fn wish(params: Option<&Json>) -> RequestedTimeout {
     let wish = params.and_then(|params| params.get("options")?.get("timeout_ms"));
     match wish {
         None => RequestedTimeout::Within(TIMEOUT_DEFAULT_MS),
@@ -141,7 +141,7 @@ fn worst(unit: &RequestPart) -> usize {
 }
 
 /// Lets any result of a batch become an error if the results may not fit together.
-pub fn give_way(asked: &mut Asking) {
+pub(crate) fn give_way(asked: &mut Asking) {
     let total: usize = asked.parts.iter().map(worst).fold(0, usize::saturating_add);
     if !asked.together
         || total <= LINE_BYTES_CERTAIN
@@ -155,7 +155,7 @@ pub fn give_way(asked: &mut Asking) {
 }
 
 /// Applies the effects of concurrent work and of the end of input to calls.
-pub fn settle(steps: &[Step], all: &mut [&mut PlacedExpectation<Server>]) {
+pub(crate) fn settle(steps: &[Step], all: &mut [&mut PlacedExpectation<Server>]) {
     for burst in bursts(steps, all) {
         let total_ms: u64 = burst
             .iter()

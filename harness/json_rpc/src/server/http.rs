@@ -183,6 +183,6 @@ pub fn status(carried: &HttpTrace<'_, Server>) -> Judgement {
 }
 
 /// Finding about connections that were not kept, if a step tests that.
-pub fn connections(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(crate) fn connections(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     not_kept(heard, KEEP_ALIVE)
 }

@@ -52,7 +52,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec
 }
 
 /// Finding about a batch in which several elements with the same nonce were accepted.
-pub fn twins(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(crate) fn twins(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let of_batch = |(asked, came): &(&PlacedExpectation<Server>, Match<'_, Server>)| {
         let mut accepted = BTreeSet::new();
         let second = asked.due.parts.iter().zip(&came.answers).find_map(|(unit, answer)| {
@@ -68,7 +68,7 @@ pub fn twins(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Fin
 }
 
 /// Findings about calls answered after a slow call that was sent earlier, if the server claims `concurrent`.
-pub fn held_up(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(crate) fn held_up(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     if !trace.transcript.facts.claims("concurrent") {
         return Vec::new();
     }

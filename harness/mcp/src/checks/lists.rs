@@ -117,7 +117,7 @@ fn follow(talk: &mut Talk<'_>, list: &List) {
 }
 
 /// Asks for at most this number of pages of a list.
-pub fn count_pages(talk: &mut Talk<'_>, list: &List, most: usize) {
+pub(crate) fn count_pages(talk: &mut Talk<'_>, list: &List, most: usize) {
     (0..most).for_each(|page| ask_page(talk, list, page));
 }
 

@@ -7,10 +7,10 @@ use peerproof_engine::data::json::Json;
 use peerproof_json_rpc::model::{AllowedAnswer as RpcAnswer, AnswerKind, Codes, Demand, IdRule, allowed};
 
 /// Any error code.
-pub const ANY_CODE: Codes = Codes::But(&[]);
+pub(crate) const ANY_CODE: Codes = Codes::But(&[]);
 
 /// Reason code of a success instead of an error.
-pub const NO_ERROR: &str = "no_error";
+pub(crate) const NO_ERROR: &str = "no_error";
 
 /// Clauses about messages that correct clients send, such as calls of removed tools. Input like this is not
 /// malformed, even if it must be refused.
@@ -98,7 +98,7 @@ impl AllowedAnswer {
     ///
     /// # Errors
     /// The difference, with its clause.
-    pub fn fit(&self, unit: &RequestPart, response: &Json) -> Result<(), Misfit> {
+    pub(crate) fn fit(&self, unit: &RequestPart, response: &Json) -> Result<(), Misfit> {
         let id = unit.extra.id.as_ref();
         let blame = &unit.extra.blame;
         let Some(misfit) = self.rpc.misfit(id, response) else { return self.fit_content(unit, response) };
@@ -165,7 +165,7 @@ impl AllowedAnswer {
 }
 
 /// True for a result with `isError: true`.
-pub fn is_tool_error(result: Option<&Json>) -> bool {
+pub(crate) fn is_tool_error(result: Option<&Json>) -> bool {
     result.and_then(|result| result.get("isError")).and_then(Json::as_bool) == Some(true)
 }
 
@@ -189,18 +189,18 @@ pub fn result() -> Allowed {
 }
 
 /// A result with the id of the request and this content.
-pub fn result_with(content: Content) -> Allowed {
+pub(crate) fn result_with(content: Content) -> Allowed {
     let rpc = RpcAnswer { what: AnswerKind::Result(Demand::Any), id: IdRule::Own };
     Allowed::answer(AllowedAnswer { rpc, content })
 }
 
 /// An error with one of these codes.
-pub fn error_of(codes: &'static [i64], id: IdRule) -> Allowed {
+pub(crate) fn error_of(codes: &'static [i64], id: IdRule) -> Allowed {
     Allowed::answer(AllowedAnswer::of(RpcAnswer { what: AnswerKind::Error(Codes::Of(codes)), id }))
 }
 
 /// An error with any code but these, and the id of the request.
-pub fn error_but(codes: &'static [i64]) -> Allowed {
+pub(crate) fn error_but(codes: &'static [i64]) -> Allowed {
     Allowed::answer(AllowedAnswer::of(RpcAnswer {
         what: AnswerKind::Error(Codes::But(codes)),
         id: IdRule::Own,
@@ -208,11 +208,11 @@ pub fn error_but(codes: &'static [i64]) -> Allowed {
 }
 
 /// An error with any code and any id.
-pub fn error_with_any_id() -> Allowed {
+pub(crate) fn error_with_any_id() -> Allowed {
     Allowed::answer(AllowedAnswer::of(RpcAnswer { what: AnswerKind::Error(ANY_CODE), id: IdRule::Any }))
 }
 
 /// A result or an error.
-pub fn any_reply(id: IdRule) -> Allowed {
+pub(crate) fn any_reply(id: IdRule) -> Allowed {
     Allowed::answer(AllowedAnswer::of(RpcAnswer { what: AnswerKind::Reply, id }))
 }

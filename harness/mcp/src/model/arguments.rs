@@ -27,7 +27,7 @@ pub enum Fits {
 }
 
 /// Compares arguments with the `inputSchema` of a tool.
-pub fn fit(tool: &Value, arguments: &Json) -> Fits {
+pub(crate) fn fit(tool: &Value, arguments: &Json) -> Fits {
     if !Schemas::enabled() {
         return Fits::Unclear;
     }
@@ -48,20 +48,20 @@ pub fn fit(tool: &Value, arguments: &Json) -> Fits {
 }
 
 /// Compares generated arguments with the `inputSchema` of a tool.
-pub fn fit_value(tool: &Value, arguments: &Value) -> Fits {
+pub(crate) fn fit_value(tool: &Value, arguments: &Value) -> Fits {
     arguments.to_string().parse::<Json>().map_or(Fits::Unclear, |arguments| fit(tool, &arguments))
 }
 
 /// Capability of calls with a task.
-pub const TASKS: &str = "tasks/requests/tools/call";
+pub(crate) const TASKS: &str = "tasks/requests/tools/call";
 
 /// Word for the support of tasks that a tool lists; empty for none.
-pub fn task_support(tool: &Value) -> &str {
+pub(crate) fn task_support(tool: &Value) -> &str {
     tool.pointer("/execution/taskSupport").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// True for params of a call that makes a task, if the session supports tasks.
-pub fn makes_task(known: ServerKnowledge<'_>, params: &Json) -> bool {
+pub(crate) fn makes_task(known: ServerKnowledge<'_>, params: &Json) -> bool {
     let tool = params.get("name").and_then(Json::as_str).and_then(|name| known.tool(name));
     let supports = tool.is_some_and(|tool| matches!(task_support(tool), "optional" | "required"));
     known.declares(TASKS) && params.get("task").is_some() && supports

@@ -18,13 +18,13 @@ use peerproof_json_rpc::model::IdRule;
 /// Members that a request may have.
 const MEMBERS: [&str; 4] = ["jsonrpc", "method", "params", "id"];
 /// Levels of log messages, the lowest first.
-pub const LEVELS: [&str; 8] =
+pub(crate) const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 /// Prefixes of methods in some revision that the model does not cover yet.
 const OTHERS: [&str; 5] = ["tasks/", "server/", "subscriptions/", "sampling/", "elicitation/"];
 
 /// Allowed answers to an object.
-pub fn unit_of(message: &Json, session: &Session, facts: &Facts) -> RequestPart {
+pub(crate) fn unit_of(message: &Json, session: &Session, facts: &Facts) -> RequestPart {
     let id = message.get("id");
     let readable = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
     let method = message.get("method").and_then(Json::as_str);

@@ -24,7 +24,7 @@ const OUTPUT_TYPE: &str = "MCP-LST-12";
 const IS_THERE: &str = "MCP-CAP-01";
 
 /// Most pages of a list that are followed.
-pub const PAGES_MAX: usize = 200;
+pub(crate) const PAGES_MAX: usize = 200;
 /// Longest name of a tool, characters.
 const TOOL_NAME_CHARS_MAX: usize = 128;
 

@@ -41,7 +41,7 @@ pub fn judge(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Fin
 }
 
 /// JSON pointers to the parts of a response that break the form of every response.
-pub fn faulty_places(response: &Json) -> Vec<String> {
+pub(crate) fn faulty_places(response: &Json) -> Vec<String> {
     let repairs = of_response(response, true, None).into_iter().filter(|fault| fault.clause.0 == MESSAGES);
     let places = repairs.filter_map(|fault| match fault.repair {
         Some(Repair::Set { at, .. }) if at.starts_with("/result") || at.starts_with("/error") => Some(at),

@@ -75,7 +75,7 @@ fn negotiated(trace: &Trace<'_, Server>, params: Option<&Json>, form: &mut Form<
 
 /// Findings about revisions that the server names but does not accept in `initialize`, compared over all sessions
 /// of a conversation.
-pub fn revisions(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(crate) fn revisions(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let offered = trace
         .sessions
         .iter()

@@ -254,7 +254,7 @@ fn progressed(
 }
 
 /// Clause: `ping` is answered while calls run.
-pub const BESIDE_CALLS: &str = "MCP-TOL-12b";
+pub(crate) const BESIDE_CALLS: &str = "MCP-TOL-12b";
 
 /// Time within which an idle server answers a `ping`, microseconds.
 const PONG_US: f64 = 2_000_000.0;

@@ -92,7 +92,7 @@ pub fn render(
 }
 
 /// Text about one failed check, without colours, for test runners. `again` are commands that show it again.
-pub fn failure_text(check: &CheckResult, clauses: &[Clause], again: &[String]) -> String {
+pub(crate) fn failure_text(check: &CheckResult, clauses: &[Clause], again: &[String]) -> String {
     let mut out = String::new();
     failure(check, clauses, again, Tone::Bad, &Printer::plain(), &mut out);
     out

@@ -108,12 +108,12 @@ impl Printer {
 
     /// Wraps text to the printer's width. The first line begins with `label`, the others with equally many spaces.
     /// Words longer than a line are broken. There is no final line feed.
-    pub fn hang(&self, label: &str, text: &str) -> String {
+    pub(crate) fn hang(&self, label: &str, text: &str) -> String {
         self.fill(label, &one_line(text))
     }
 
     /// Wraps text of ours, which may be painted, as [`Printer::hang`] does.
-    pub fn fill(&self, label: &str, text: &str) -> String {
+    pub(crate) fn fill(&self, label: &str, text: &str) -> String {
         let indent = " ".repeat(textwrap::core::display_width(label));
         let options = textwrap::Options::new(self.columns)
             .initial_indent(label)

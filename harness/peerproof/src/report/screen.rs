@@ -106,7 +106,7 @@ impl<'r> Screen<'r> {
     }
 
     /// Outcome on one line, with `more` appended.
-    pub fn outcome_line(&self, more: Option<String>, printer: &Printer) -> String {
+    pub(crate) fn outcome_line(&self, more: Option<String>, printer: &Printer) -> String {
         let painted = self.outcome.iter().map(|(tone, text)| match tone {
             Some(tone) => printer.paint(*tone, text),
             None => text.clone(),
@@ -157,13 +157,13 @@ impl<'r> ReportedCause<'r> {
     }
 
     /// Number of the other checks that found the cause, in words.
-    pub fn also(&self) -> Option<String> {
+    pub(crate) fn also(&self) -> Option<String> {
         (!self.others.is_empty()).then(|| format!("seen in {}", plural(self.others.len(), "other check")))
     }
 }
 
 /// Word for the level of a broken clause. An undeclared behaviour for an open clause counts like a broken MUST.
-pub fn level_of_finding(level: Level) -> &'static str {
+pub(crate) fn level_of_finding(level: Level) -> &'static str {
     match level {
         Level::Must | Level::Open => "MUST",
         Level::Should => "SHOULD",
@@ -171,7 +171,7 @@ pub fn level_of_finding(level: Level) -> &'static str {
 }
 
 /// Verdict in capitals, with the count of a flaky one.
-pub fn verdict_word(verdict: &Verdict) -> String {
+pub(crate) fn verdict_word(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Flaky(times) => format!("FLAKY {times}"),
         verdict => verdict.word().replace('_', " ").to_uppercase(),
@@ -461,7 +461,7 @@ pub fn plural(count: usize, thing: &str) -> String {
 }
 
 /// Distinct findings with their numbers of occurrences.
-pub fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
+pub(crate) fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
     let mut distinct: Vec<(&Finding, usize)> = Vec::new();
     for finding in findings {
         let is_same = |other: &Finding| {

@@ -3,14 +3,14 @@
 
 /// Decoded bytes, and true if they were spelled as in RFC 4648 §4.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Base64 {
+pub(super) struct Base64 {
     pub bytes: Vec<u8>,
     pub is_standard: bool,
 }
 
 /// Decodes base64 of either alphabet, with white space anywhere and any number of `=` at the end. `None` for other
 /// text, or if a single character is left over.
-pub fn decode(text: &str) -> Option<Base64> {
+pub(super) fn decode(text: &str) -> Option<Base64> {
     let mut is_standard = text.len().is_multiple_of(4);
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let (mut bits, mut count, mut padding) = (0_u32, 0_u32, 0_usize);

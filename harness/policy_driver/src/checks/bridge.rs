@@ -10,7 +10,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{PathKind, ReplyFault};
 
 /// All checks of bridges.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         first_canary(),
         post(),

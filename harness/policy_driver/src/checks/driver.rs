@@ -21,7 +21,7 @@ mod roles;
 mod start;
 
 /// All checks of drivers.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     [
         every::checks(),
         start::checks(),

@@ -28,7 +28,7 @@ mod starts;
 mod time;
 
 /// All checks of selectors.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let topics = [
         every::checks(),
         grammar::checks(),

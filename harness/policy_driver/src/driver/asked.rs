@@ -29,7 +29,7 @@ impl Request<'_> {
 }
 
 /// Compares the requests of a session with the expectation.
-pub fn judge(transcript: &Transcript, session: usize, expect: &Expect) -> Option<Finding> {
+pub(super) fn judge(transcript: &Transcript, session: usize, expect: &Expect) -> Option<Finding> {
     let asked = expect.asked.as_ref()?;
     let requests: Vec<Request<'_>> = transcript
         .of(session)

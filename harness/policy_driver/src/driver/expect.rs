@@ -11,7 +11,7 @@ use peerproof_engine::data::payload::{Payload, Vars, shorten};
 /// Expectation about one decision. Stored in the `expect` of the step that ends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expect {
+pub(crate) struct Expect {
     /// Clause that is broken if no allowed outcome fits.
     pub clause: ClauseId,
     /// Allowed outcomes.
@@ -44,7 +44,7 @@ pub struct Expect {
 /// Required request of a bridge to its model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ModelRequest {
+pub(crate) enum ModelRequest {
     /// The payload, sent by POST.
     Payload {
         /// Path and query.
@@ -57,7 +57,7 @@ pub enum ModelRequest {
 /// One allowed outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Allowed {
+pub(crate) enum Allowed {
     /// One valid block with status 0. A PICK must be of the menu.
     Block,
     /// A PICK of the menu.
@@ -89,7 +89,7 @@ pub enum Allowed {
 /// Form of a pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PickForm {
+pub(crate) enum PickForm {
     /// Without a patch.
     Plain,
     /// With `<INP>`.
@@ -100,7 +100,7 @@ pub enum PickForm {
 
 impl PickForm {
     /// Form that the payload of a role promises.
-    pub fn of_role(role: &str) -> Self {
+    pub(crate) fn of_role(role: &str) -> Self {
         match role {
             "pick_inp" => Self::Inp,
             "pick_inp64" => Self::Inp64,
@@ -109,7 +109,7 @@ impl PickForm {
     }
 
     /// Form of a block.
-    pub fn form(self) -> Form {
+    pub(crate) fn form(self) -> Form {
         match self {
             Self::Plain => Form::Pick,
             Self::Inp => Form::PickInp,
@@ -118,7 +118,7 @@ impl PickForm {
     }
 
     /// Description in words.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Plain => "a PICK without a patch",
             Self::Inp => "a PICK with <INP>",
@@ -129,7 +129,7 @@ impl PickForm {
 
 impl Expect {
     /// An expectation with one allowed outcome.
-    pub fn new(clause: &str, allowed: Allowed) -> Self {
+    pub(crate) fn new(clause: &str, allowed: Allowed) -> Self {
         Self {
             clause: clause.into(),
             allowed: vec![allowed],
@@ -145,81 +145,81 @@ impl Expect {
     }
 
     /// Expects one valid block; the driver decides which.
-    pub fn block(clause: &str) -> Self {
+    pub(crate) fn block(clause: &str) -> Self {
         Self::new(clause, Allowed::Block)
     }
 
     /// Expects a PICK of the menu, in any form.
-    pub fn pick(clause: &str) -> Self {
+    pub(crate) fn pick(clause: &str) -> Self {
         Self::new(clause, Allowed::PICK)
     }
 
     /// Expects anything but a PICK: another form, or a failure.
-    pub fn no_pick(clause: &str) -> Self {
+    pub(crate) fn no_pick(clause: &str) -> Self {
         Self::new(clause, Allowed::NoPick).or(Allowed::Failure)
     }
 
     /// Adds another allowed outcome.
     #[must_use]
-    pub fn or(mut self, allowed: Allowed) -> Self {
+    pub(crate) fn or(mut self, allowed: Allowed) -> Self {
         self.allowed.push(allowed);
         self
     }
 
     /// Makes every fault of the output or the remains break this clause.
     #[must_use]
-    pub fn narrow(mut self) -> Self {
+    pub(crate) fn narrow(mut self) -> Self {
         self.narrow = true;
         self
     }
 
     /// Sets the required request to the model.
     #[must_use]
-    pub fn asks(mut self, asked: ModelRequest) -> Self {
+    pub(crate) fn asks(mut self, asked: ModelRequest) -> Self {
         self.asked = Some(asked);
         self
     }
 
     /// Sets the form of the picks that the conversation tests.
     #[must_use]
-    pub fn shows(mut self, form: PickForm) -> Self {
+    pub(crate) fn shows(mut self, form: PickForm) -> Self {
         self.shows = Some(form);
         self
     }
 
     /// Sets the SIDs that may be picked, if the payload is not JSON or too large to be parsed.
     #[must_use]
-    pub fn of_menu<S: Into<String>>(mut self, sids: impl IntoIterator<Item = S>) -> Self {
+    pub(crate) fn of_menu<S: Into<String>>(mut self, sids: impl IntoIterator<Item = S>) -> Self {
         self.menu = Some(sids.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets the reason code of an outcome that does not fit.
     #[must_use]
-    pub fn reason(mut self, reason: &str) -> Self {
+    pub(crate) fn reason(mut self, reason: &str) -> Self {
         self.reason = Some(reason.to_owned());
         self
     }
 
     /// Sets the value of a choice for each allowed outcome, in order.
     #[must_use]
-    pub fn choice(mut self, key: &str, values: &[&str]) -> Self {
+    pub(crate) fn choice(mut self, key: &str, values: &[&str]) -> Self {
         self.choice = Some(Choice::new(key, values));
         self
     }
 
     /// True if the driver may fail.
-    pub fn allows_failure(&self) -> bool {
+    pub(crate) fn allows_failure(&self) -> bool {
         self.allowed.contains(&Allowed::Failure)
     }
 
     /// Index of the first allowed outcome that fits a valid block with status 0; `twin` is the patch of the twin.
-    pub fn fit(&self, block: &Block, twin: Option<&Json>) -> Option<usize> {
+    pub(crate) fn fit(&self, block: &Block, twin: Option<&Json>) -> Option<usize> {
         self.allowed.iter().position(|allowed| allowed.fits(block, twin))
     }
 
     /// Value that a driver must copy for this expectation to mean anything.
-    pub fn copied(&self) -> Option<Json> {
+    pub(crate) fn copied(&self) -> Option<Json> {
         self.allowed.iter().find_map(|allowed| match allowed {
             Allowed::Copied { from, .. } => from.parse().ok(),
             _ => None,
@@ -227,17 +227,17 @@ impl Expect {
     }
 
     /// Describes the expectation in one phrase.
-    pub fn phrase(&self) -> String {
+    pub(crate) fn phrase(&self) -> String {
         self.allowed.iter().map(Allowed::phrase).collect::<Vec<_>>().join(", or ")
     }
 }
 
 impl Allowed {
     /// A PICK of the menu, in any form.
-    pub const PICK: Self = Self::Pick { form: None, sid: None, patch: None };
+    pub(crate) const PICK: Self = Self::Pick { form: None, sid: None, patch: None };
 
     /// A PICK of the menu in this form.
-    pub fn in_form(form: PickForm) -> Self {
+    pub(crate) fn in_form(form: PickForm) -> Self {
         Self::Pick { form: Some(form), sid: None, patch: None }
     }
 
@@ -300,7 +300,7 @@ fn replaced(value: &Json, from: &Json, to: &Json) -> Json {
 }
 
 /// True if `value` contains `wanted`.
-pub fn holds(value: &Json, wanted: &Json) -> bool {
+pub(crate) fn holds(value: &Json, wanted: &Json) -> bool {
     value == wanted
         || match value {
             Json::Array(items) => items.iter().any(|item| holds(item, wanted)),

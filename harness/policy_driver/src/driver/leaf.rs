@@ -11,7 +11,7 @@ const MARK: &str = "\u{E000}peerproof\u{E000}";
 /// there is none.
 ///
 /// Nested values come first, because a driver copies objects rather than its own instructions.
-pub fn with_leaf(request: &Request, value: &str) -> Option<String> {
+pub(crate) fn with_leaf(request: &Request, value: &str) -> Option<String> {
     let mut marked = request.0.clone();
     let inputs = marked.get_mut("inputs")?;
     *deepest(inputs)? = Json::from(MARK);
@@ -22,7 +22,7 @@ pub fn with_leaf(request: &Request, value: &str) -> Option<String> {
 const PLACES_MAX: usize = 24;
 
 /// Texts of the payload, each with the JSON text `value` instead of one string. SIDs and the control mode stay.
-pub fn with_each_string(request: &Request, value: &str) -> Vec<String> {
+pub(crate) fn with_each_string(request: &Request, value: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for in_inputs in [true, false] {
         for place in 0..PLACES_MAX {

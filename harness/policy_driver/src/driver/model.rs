@@ -14,7 +14,7 @@ const DEPTH_CERTAIN: usize = 64;
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 /// Allowed outcomes for a payload with these bytes.
-pub fn expected(payload: &[u8]) -> Expect {
+pub(crate) fn expected(payload: &[u8]) -> Expect {
     if payload.trim_ascii().is_empty() {
         return Expect::no_pick("PD-BAD-02");
     }

@@ -18,26 +18,26 @@ use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 /// Clauses about every decision.
 mod clause {
-    pub const STDIN_UNREAD: &str = "PD-START-02";
-    pub const ONE_DECISION: &str = "PD-START-03";
-    pub const IN_TIME: &str = "PD-START-04";
-    pub const NOTHING_LEFT: &str = "PD-START-05";
-    pub const ONE_BLOCK: &str = "PD-OUT-01";
-    pub const PICK: &str = "PD-OUT-02";
-    pub const NO_PICK: &str = "PD-OUT-05";
-    pub const FROM_MENU: &str = "PD-OUT-06";
-    pub const SIZE: &str = "PD-OUT-07";
-    pub const PLAIN_PATCH: &str = "PD-OUT-08";
-    pub const ENCODED_PATCH: &str = "PD-OUT-10";
-    pub const NEVER_TWO: &str = "PD-OUT-11";
-    pub const ENDS: &str = "PD-BAD-07";
+    pub(crate) const STDIN_UNREAD: &str = "PD-START-02";
+    pub(crate) const ONE_DECISION: &str = "PD-START-03";
+    pub(crate) const IN_TIME: &str = "PD-START-04";
+    pub(crate) const NOTHING_LEFT: &str = "PD-START-05";
+    pub(crate) const ONE_BLOCK: &str = "PD-OUT-01";
+    pub(crate) const PICK: &str = "PD-OUT-02";
+    pub(crate) const NO_PICK: &str = "PD-OUT-05";
+    pub(crate) const FROM_MENU: &str = "PD-OUT-06";
+    pub(crate) const SIZE: &str = "PD-OUT-07";
+    pub(crate) const PLAIN_PATCH: &str = "PD-OUT-08";
+    pub(crate) const ENCODED_PATCH: &str = "PD-OUT-10";
+    pub(crate) const NEVER_TWO: &str = "PD-OUT-11";
+    pub(crate) const ENDS: &str = "PD-BAD-07";
 }
 
 /// Largest memory of a measured process, bytes.
 const MEMORY_BYTES_MAX: u64 = 300 << 20;
 
 /// Judges every decision of a conversation by the expectation of its check.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge_with(transcript, &|expect, _| expect);
     judgement.untestable = judgement.untestable.or_else(|| form_missing(transcript));
     judgement
@@ -59,7 +59,7 @@ fn form_missing(transcript: &Transcript) -> Option<Untestable> {
 }
 
 /// Judges every decision by the bytes of its payload alone.
-pub fn judge_by_model(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge_by_model(transcript: &Transcript) -> Judgement {
     judge_with(transcript, &|expect, payload| match payload {
         Some(payload) => Expect { payload: expect.payload, ..model::expected(payload) },
         // There is no payload to read.

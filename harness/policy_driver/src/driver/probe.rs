@@ -28,7 +28,7 @@ fn copied() -> String {
 }
 
 /// A decision for each measured role with a value to copy.
-pub fn plan(facts: &Facts) -> Option<Plan> {
+pub(crate) fn plan(facts: &Facts) -> Option<Plan> {
     if !facts.commands.contains(DRIVER) {
         return None;
     }
@@ -46,7 +46,7 @@ fn asked(facts: &Facts) -> impl Iterator<Item = &'static str> {
 }
 
 /// Records the measurements in the facts.
-pub fn complete(facts: &mut Facts, transcript: &Transcript) {
+pub(crate) fn complete(facts: &mut Facts, transcript: &Transcript) {
     let roles: Vec<_> = asked(facts).collect();
     for (session, role) in roles.into_iter().enumerate() {
         let Some((around, within)) = measure(&transcript.stdout(session), PickForm::of_role(role).form())
@@ -79,7 +79,7 @@ fn measure(out: &[u8], form: Form) -> Option<(usize, usize)> {
 }
 
 /// Length of copied text that fills an output up to `bytes`. `None` if not measured.
-pub fn copy_for(facts: &Facts, role: &str, bytes: usize) -> Option<usize> {
+pub(crate) fn copy_for(facts: &Facts, role: &str, bytes: usize) -> Option<usize> {
     let role_facts = facts.roles.get(role)?;
     let number = |name: &str| usize::try_from(role_facts.get(name)?.as_u64()?).ok();
     let text = bytes.checked_sub(number(AROUND)?)?;

@@ -19,22 +19,22 @@ use peerproof_engine::data::plan::{
 const START_MS: u64 = 600;
 
 /// Variable: URL of the model.
-pub const URL: &str = "MACHINA_POLICY_LLM_URL";
+pub(crate) const URL: &str = "MACHINA_POLICY_LLM_URL";
 
 /// Variable: value of the `Authorization` header.
-pub const AUTHORIZATION: &str = "MACHINA_POLICY_LLM_AUTH";
+pub(crate) const AUTHORIZATION: &str = "MACHINA_POLICY_LLM_AUTH";
 
 /// Begin of the names of folders with a payload and nothing else.
-pub const BESIDE: &str = "beside";
+pub(crate) const BESIDE: &str = "beside";
 
 /// Name of a payload in such a folder.
-pub const PAYLOAD: &str = "payload";
+pub(crate) const PAYLOAD: &str = "payload";
 
 /// Label of a memory measurement.
-pub const MEASURED: &str = "while it reads";
+pub(crate) const MEASURED: &str = "while it reads";
 
 /// A conversation under construction. Each decision has a process of its own.
-pub struct Talk<'a> {
+pub(crate) struct Talk<'a> {
     facts: &'a Facts,
     plan: Plan,
     command: &'static str,
@@ -48,7 +48,7 @@ pub struct Talk<'a> {
 
 impl<'a> Talk<'a> {
     /// An empty conversation with a driver.
-    pub fn new(facts: &'a Facts) -> Self {
+    pub(crate) fn new(facts: &'a Facts) -> Self {
         Self {
             facts,
             plan: Plan::default(),
@@ -61,46 +61,46 @@ impl<'a> Talk<'a> {
     }
 
     /// An empty conversation with a bridge.
-    pub fn bridge(facts: &'a Facts) -> Self {
+    pub(crate) fn bridge(facts: &'a Facts) -> Self {
         Self { command: BRIDGE, ..Self::new(facts) }
     }
 
     /// Facts about the driver.
-    pub fn facts(&self) -> &'a Facts {
+    pub(crate) fn facts(&self) -> &'a Facts {
         self.facts
     }
 
     /// Sets a variable for the following decisions.
-    pub fn env(&mut self, name: &str, value: &str) -> &mut Self {
+    pub(crate) fn env(&mut self, name: &str, value: &str) -> &mut Self {
         self.env.insert(name.to_owned(), value.to_owned());
         self
     }
 
     /// Sets resource limits for the processes of the following decisions.
-    pub fn limits(&mut self, limits: Limits) -> &mut Self {
+    pub(crate) fn limits(&mut self, limits: Limits) -> &mut Self {
         self.limits = limits;
         self
     }
 
     /// Payload of a role. `None` if the role is not configured, or its menu has no SID.
-    pub fn role(&self, role: &str) -> Option<Request> {
+    pub(crate) fn role(&self, role: &str) -> Option<Request> {
         let payload = self.facts.roles.get(role)?.get("payload")?;
         let request = payload.to_string().parse().ok().map(Request)?;
         sids(&request.0).into_iter().any(is_sid).then_some(request)
     }
 
     /// Payloads of all configured roles.
-    pub fn roles(&self) -> Vec<(&'static str, Request)> {
+    pub(crate) fn roles(&self) -> Vec<(&'static str, Request)> {
         full_facts::payloads().into_iter().filter_map(|(role, _)| Some((role, self.role(role)?))).collect()
     }
 
     /// A payload for each role; the usual one if the role is not configured.
-    pub fn payloads(&self) -> [Request; 3] {
+    pub(crate) fn payloads(&self) -> [Request; 3] {
         full_facts::payloads().map(|(role, usual)| self.role(role).unwrap_or(usual))
     }
 
     /// Payload of a role that the check needs. Without it the check is untestable.
-    pub fn needed_role(&mut self, role: &str) -> Option<Request> {
+    pub(crate) fn needed_role(&mut self, role: &str) -> Option<Request> {
         let request = self.role(role);
         if request.is_none() {
             let why = "has no menu with a SID; add a menu from which the driver picks";
@@ -114,7 +114,7 @@ impl<'a> Talk<'a> {
 
     /// Payload of a role with the JSON text `value` in its inputs, at a place that a driver may copy. Without such
     /// a place the check is untestable.
-    pub fn role_with_leaf(&mut self, role: &str, value: &str) -> Option<String> {
+    pub(crate) fn role_with_leaf(&mut self, role: &str, value: &str) -> Option<String> {
         let request = self.needed_role(role)?;
         let text = with_leaf(&request, value);
         if text.is_none() {
@@ -129,12 +129,12 @@ impl<'a> Talk<'a> {
     }
 
     /// Records why a step could not be built.
-    pub fn misses(&mut self, what: Untestable) {
+    pub(crate) fn misses(&mut self, what: Untestable) {
         self.missing.get_or_insert(what);
     }
 
     /// A payload with a pick, if the driver promises one, and the expectation.
-    pub fn pickable(&self, clause: &str) -> (Request, Expect) {
+    pub(crate) fn pickable(&self, clause: &str) -> (Request, Expect) {
         match self.role("pick") {
             Some(request) => (request, Expect::pick(clause)),
             None => (Request::plain(), Expect::block(clause)),
@@ -143,7 +143,7 @@ impl<'a> Talk<'a> {
 
     /// Adds a model for the following bridges, which answers each request with this reply. `target` is path and
     /// query of its URL.
-    pub fn model(
+    pub(crate) fn model(
         &mut self,
         target: &str,
         status: u16,
@@ -158,14 +158,14 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a fixture.
-    pub fn fixture(&mut self, fixture: Fixture) -> &mut Self {
+    pub(crate) fn fixture(&mut self, fixture: Fixture) -> &mut Self {
         self.plan.fixtures.push(fixture);
         self
     }
 
     /// Adds a start that is not judged. Its payload has an empty menu, so its duration is the start-up time of a
     /// driver.
-    pub fn starts(&mut self) -> &mut Self {
+    pub(crate) fn starts(&mut self) -> &mut Self {
         let name = format!("payload{}", self.plan.fixtures.len());
         let session = self.start_on(&name, Payload::text(Request::of(&[]).text()), None);
         self.plan.sessions[session].shows_start = Some(true);
@@ -174,23 +174,23 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a decision about a request.
-    pub fn decide(&mut self, request: &Request, expect: Expect) -> &mut Self {
+    pub(crate) fn decide(&mut self, request: &Request, expect: Expect) -> &mut Self {
         self.decide_on(Payload::text(request.text()), expect)
     }
 
     /// Adds a decision about a payload file with these bytes.
-    pub fn decide_on(&mut self, content: Payload, expect: Expect) -> &mut Self {
+    pub(crate) fn decide_on(&mut self, content: Payload, expect: Expect) -> &mut Self {
         let name = format!("payload{}", self.plan.fixtures.len());
         self.decide_in(&name, content, expect)
     }
 
     /// Adds a decision about a payload file with this name and these bytes.
-    pub fn decide_in(&mut self, name: &str, content: Payload, expect: Expect) -> &mut Self {
+    pub(crate) fn decide_in(&mut self, name: &str, content: Payload, expect: Expect) -> &mut Self {
         self.decide_in_file(name, content, None, expect)
     }
 
     /// A decision about a request whose payload has a folder of its own, into which somebody looks when the driver has ended.
-    pub fn decide_in_a_folder(&mut self, request: &Request, expect: Expect) -> &mut Self {
+    pub(crate) fn decide_in_a_folder(&mut self, request: &Request, expect: Expect) -> &mut Self {
         let folder = format!("{BESIDE}{}", self.plan.fixtures.len());
         let own = Fixture::Folder { name: folder.clone(), folders: Vec::new(), watched: false };
         self.fixture(own).decide_in(&format!("{folder}/{PAYLOAD}"), Payload::text(request.text()), expect);
@@ -201,7 +201,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a decision about a request in a file without read permission.
-    pub fn decide_without_permission(&mut self, request: &Request, expect: Expect) -> &mut Self {
+    pub(crate) fn decide_without_permission(&mut self, request: &Request, expect: Expect) -> &mut Self {
         let name = format!("payload{}", self.plan.fixtures.len());
         self.decide_in_file(&name, Payload::text(request.text()), Some(0), expect)
     }
@@ -224,7 +224,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a decision about an entry that is not a readable file.
-    pub fn decide_on_path(&mut self, what: PathKind, expect: Expect) -> &mut Self {
+    pub(crate) fn decide_on_path(&mut self, what: PathKind, expect: Expect) -> &mut Self {
         let name = format!("path{}", self.plan.fixtures.len());
         self.plan.fixtures.push(Fixture::Path { name: name.clone(), what });
         let path = format!("{{{{{name}.path}}}}");
@@ -260,7 +260,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a driver whose payload is a pipe without a writer. It gets SIGTERM once it has had time to start.
-    pub fn end_by_sigterm(&mut self, clause: &str) -> &mut Self {
+    pub(crate) fn end_by_sigterm(&mut self, clause: &str) -> &mut Self {
         let name = format!("path{}", self.plan.fixtures.len());
         self.plan.fixtures.push(Fixture::Path { name: name.clone(), what: PathKind::Fifo });
         let session = self.start(&format!("{{{{{name}.path}}}}"));
@@ -271,7 +271,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Samples the memory of the last decision for this time, ms, while the driver runs.
-    pub fn measured_for(&mut self, ms: u64) -> &mut Self {
+    pub(crate) fn measured_for(&mut self, ms: u64) -> &mut Self {
         if let Some(step) = self.plan.steps.last() {
             let session = step.session;
             let at = self.plan.steps.len() - 1;
@@ -286,7 +286,7 @@ impl<'a> Talk<'a> {
 
     /// Makes the temporary folder the working folder of the last decision's driver, so that every file left in it
     /// is found.
-    pub fn works_where_it_is_watched(&mut self) -> &mut Self {
+    pub(crate) fn works_where_it_is_watched(&mut self) -> &mut Self {
         let last = self.plan.sessions.len().saturating_sub(1);
         if let Some(session) = self.plan.sessions.last_mut() {
             session.folder = Some(format!("{{{{{FOLDER}}}}}/tmp{last}"));
@@ -295,14 +295,14 @@ impl<'a> Talk<'a> {
     }
 
     /// Makes the last decision the twin of later ones.
-    pub fn is_twin(&mut self) -> &mut Self {
+    pub(crate) fn is_twin(&mut self) -> &mut Self {
         self.twin = self.plan.steps.len().checked_sub(1);
         self
     }
 
     /// Keeps standard input of the last decision open after these bytes, until the driver has printed or its time
     /// has passed.
-    pub fn with_open_stdin(&mut self, payload: Payload) -> &mut Self {
+    pub(crate) fn with_open_stdin(&mut self, payload: Payload) -> &mut Self {
         if let Some(step) = self.plan.steps.last() {
             let (session, allow_ms) = (step.session, step.allow_ms);
             let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 };
@@ -314,7 +314,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Marks the last decision as a canary, which shows a working driver.
-    pub fn counts_as_canary(&mut self) -> &mut Self {
+    pub(crate) fn counts_as_canary(&mut self) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.canary = true;
         }
@@ -322,7 +322,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Gives the last decision more time, ms.
-    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
+    pub(crate) fn allow_ms(&mut self, ms: u64) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.allow_ms += ms;
         }
@@ -330,7 +330,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a canary about `clause`: a plain request, which must be decided.
-    pub fn canary(&mut self, clause: &str) -> &mut Self {
+    pub(crate) fn canary(&mut self, clause: &str) -> &mut Self {
         self.decide(&Request::plain(), Expect::block(clause).reason(CANARY_FAILED)).counts_as_canary()
     }
 
@@ -343,7 +343,7 @@ impl<'a> Talk<'a> {
     ///
     /// # Errors
     /// A step could not be built; the error says what is missing.
-    pub fn plan(&mut self) -> Result<Plan, Untestable> {
+    pub(crate) fn plan(&mut self) -> Result<Plan, Untestable> {
         match self.missing.take() {
             Some(missing) => Err(missing),
             None => Ok(std::mem::take(&mut self.plan)),

@@ -10,7 +10,7 @@ use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::transcript::{Exit, Transcript};
 
 /// A trial decision for each role with a menu.
-pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
+pub(crate) fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
     let plan = |(role, request)| {
         Some((role, Talk::new(facts).decide(&request, Expect::block("PD-OUT-02")).plan().ok()?))
     };
@@ -18,7 +18,7 @@ pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
 }
 
 /// Describes the outcome if it is not the promised pick.
-pub fn role_fault(role: &str, trial: &Transcript) -> Option<String> {
+pub(crate) fn role_fault(role: &str, trial: &Transcript) -> Option<String> {
     let (form, out) = (PickForm::of_role(role), trial.stdout(0));
     let exit = Ending::of(trial, 0).exit;
     let is_played = block::parse(&out).is_ok_and(|block| block.form == form.form());

@@ -203,12 +203,12 @@ impl Expect {
     }
 
     /// Expects the fallback.
-    pub fn fallback(clause: &str) -> Self {
+    pub(crate) fn fallback(clause: &str) -> Self {
         Self::new(clause, Allowed::Fallback)
     }
 
     /// Expects the fallback; another fallback breaks this clause.
-    pub fn as_fallback(clause: &str) -> Self {
+    pub(crate) fn as_fallback(clause: &str) -> Self {
         Self { is_about_fallback: true, ..Self::fallback(clause) }
     }
 
@@ -231,7 +231,7 @@ impl Expect {
 
     /// Adds an allowed outcome that decides nothing, with the reason.
     #[must_use]
-    pub fn or_undecided(self, came: Allowed, why: Untestable) -> Self {
+    pub(crate) fn or_undecided(self, came: Allowed, why: Untestable) -> Self {
         self.or(Allowed::Undecided { came: Box::new(came), why })
     }
 
@@ -258,7 +258,7 @@ impl Expect {
 
     /// Requires a Selection within this time, under `clause`.
     #[must_use]
-    pub fn within_ms(mut self, clause: &str, ms: u64) -> Self {
+    pub(crate) fn within_ms(mut self, clause: &str, ms: u64) -> Self {
         self.within = Some(AnswerDeadline { clause: clause.into(), ms });
         self
     }
@@ -273,7 +273,7 @@ impl Expect {
     /// Makes the expectation certain only for Selections within this time after the request. It is the timeout of
     /// the driver.
     #[must_use]
-    pub fn certain_for_ms(mut self, ms: u64) -> Self {
+    pub(crate) fn certain_for_ms(mut self, ms: u64) -> Self {
         self.certain = Some(Certain { since: None, ms });
         self
     }
@@ -281,7 +281,7 @@ impl Expect {
     /// Makes the expectation certain only for Selections within this time after the sending of `step`, at which a
     /// cooldown began at the earliest.
     #[must_use]
-    pub fn certain_since(mut self, step: usize, ms: u64) -> Self {
+    pub(crate) fn certain_since(mut self, step: usize, ms: u64) -> Self {
         self.certain = Some(Certain { since: Some(step), ms });
         self
     }
@@ -295,7 +295,7 @@ impl Expect {
 
     /// Allows other inputs in the payload: JSON texts, each with its value of the choice.
     #[must_use]
-    pub fn given_inputs(mut self, clause: &str, inputs: &[(&str, &str)]) -> Self {
+    pub(crate) fn given_inputs(mut self, clause: &str, inputs: &[(&str, &str)]) -> Self {
         let inputs = inputs.iter().map(|(text, value)| ((*text).to_owned(), (*value).to_owned())).collect();
         self.given = Some(PayloadRequirement { clause: clause.into(), inputs });
         self
@@ -312,18 +312,18 @@ impl Expect {
 
     /// Adds a required part of the driver's environment.
     #[must_use]
-    pub fn provided(mut self, provided: Provided) -> Self {
+    pub(crate) fn provided(mut self, provided: Provided) -> Self {
         self.provided.push(provided);
         self
     }
 
     /// True if no Selection need come.
-    pub fn may_be_silent(&self) -> bool {
+    pub(crate) fn may_be_silent(&self) -> bool {
         self.allowed.contains(&Allowed::Nothing)
     }
 
     /// True if the fallback is allowed.
-    pub fn may_fall_back(&self) -> bool {
+    pub(crate) fn may_fall_back(&self) -> bool {
         self.allowed.contains(&Allowed::Fallback)
     }
 

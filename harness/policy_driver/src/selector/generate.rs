@@ -35,14 +35,14 @@ const INVALID: [&str; 10] = [
 ];
 
 /// A conversation of random length with drivers that pick, refuse, fail and lie.
-pub fn conversation(rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(rng: &mut Rng) -> Plan {
     let requests = rng.range(1..=REQUESTS_MAX);
     let cooldown_ms = *rng.pick(&COOLDOWNS_MS);
     about(requests, cooldown_ms, rng)
 }
 
 /// A conversation of this many requests with a breaker with this cooldown.
-pub fn about(requests: u64, cooldown_ms: u64, rng: &mut Rng) -> Plan {
+pub(crate) fn about(requests: u64, cooldown_ms: u64, rng: &mut Rng) -> Plan {
     let mut talk = Talk::new();
     let threshold = rng.range(1..=3);
     talk.env(THRESHOLD, &threshold.to_string()).env(COOLDOWN, &cooldown_ms.to_string());

@@ -16,29 +16,29 @@ use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 /// Clauses about every conversation.
 mod clause {
-    pub const ONE_A_LINE: &str = "PD-SEL-01";
-    pub const AT_ONCE: &str = "PD-SEL-02";
-    pub const STRICT: &str = "PD-SEL-04";
-    pub const ENDS_AT_EOF: &str = "PD-SEL-09";
-    pub const ENDS_AT_TERM: &str = "PD-SEL-11";
-    pub const NOTHING_RUNS: &str = "PD-TIME-05";
-    pub const FILE_GONE: &str = "PD-FILE-04";
-    pub const UNKNOWN_SID: &str = "PD-GRAM-07";
-    pub const SAME_AS_FALLBACK: &str = "PD-SELN-05";
-    pub const LONG_LINE: &str = "PD-SEL-08";
-    pub const FLOOD: &str = "PD-TIME-08";
+    pub(crate) const ONE_A_LINE: &str = "PD-SEL-01";
+    pub(crate) const AT_ONCE: &str = "PD-SEL-02";
+    pub(crate) const STRICT: &str = "PD-SEL-04";
+    pub(crate) const ENDS_AT_EOF: &str = "PD-SEL-09";
+    pub(crate) const ENDS_AT_TERM: &str = "PD-SEL-11";
+    pub(crate) const NOTHING_RUNS: &str = "PD-TIME-05";
+    pub(crate) const FILE_GONE: &str = "PD-FILE-04";
+    pub(crate) const UNKNOWN_SID: &str = "PD-GRAM-07";
+    pub(crate) const SAME_AS_FALLBACK: &str = "PD-SELN-05";
+    pub(crate) const LONG_LINE: &str = "PD-SEL-08";
+    pub(crate) const FLOOD: &str = "PD-TIME-08";
 }
 
 /// Reason code of an unanswered request, although the selector went on.
 const NO_ANSWER: &str = "no_reply";
 
 /// Judges the sessions of a selector by the expectations of the plan.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     judge_sessions(transcript, false)
 }
 
 /// Judges the sessions of a selector by the expectations of the model, which ignores those of the plan.
-pub fn judge_by_model(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge_by_model(transcript: &Transcript) -> Judgement {
     judge_sessions(transcript, true)
 }
 

@@ -1,6 +1,6 @@
 //! Comparison of the payload that a driver saw with its request.
 
-pub use super::expect::PayloadRequirement;
+use super::expect::PayloadRequirement;
 use super::sent_requests::SentRequest;
 use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement};
 use peerproof_engine::data::json::{self, DecodeLimits, Decoded, Json};
@@ -9,9 +9,9 @@ use peerproof_engine::data::transcript::{EventKind, SightResult, Transcript};
 
 /// Clauses about every payload.
 mod clause {
-    pub const FORM: &str = "PD-FILE-01";
-    pub const VALUES: &str = "PD-FILE-02";
-    pub const OWNER_ONLY: &str = "PD-FILE-03";
+    pub(crate) const FORM: &str = "PD-FILE-01";
+    pub(super) const VALUES: &str = "PD-FILE-02";
+    pub(crate) const OWNER_ONLY: &str = "PD-FILE-03";
 }
 
 /// Members of a payload, in the order of the contract.

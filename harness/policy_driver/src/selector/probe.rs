@@ -8,7 +8,7 @@ use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::transcript::Transcript;
 
 /// A request whose driver picks with a patch.
-pub fn plan() -> Plan {
+pub(crate) fn plan() -> Plan {
     let block = "<PICK><SID0042><INP>{\"k\":1}</INP><END>";
     let mut talk = Talk::new();
     talk.play(&Request::plain(), says(block), Expect::new("PD-SELN-09", Allowed::Anything));
@@ -16,7 +16,7 @@ pub fn plan() -> Plan {
 }
 
 /// True if the Selection of the probe has merged inputs.
-pub fn shows_merged_inputs(transcript: &Transcript) -> bool {
+pub(crate) fn shows_merged_inputs(transcript: &Transcript) -> bool {
     selection::frames(transcript, 0)
         .iter()
         .any(|frame| frame.value.as_ref().is_ok_and(|selection| selection.inputs.is_some()))

@@ -1,7 +1,7 @@
 //! Judge of a driver's environment, apart from its payload: arguments, variables, resource limits and standard
 //! input. The driver reports them itself.
 
-pub use super::expect::Provided;
+pub(crate) use super::expect::Provided;
 use super::sent_requests::SentRequest;
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::clause::ClauseId;
@@ -13,7 +13,7 @@ use peerproof_engine::data::transcript::{EventKind, SightResult, Transcript};
 const STDIN: &str = "PD-CMD-04";
 
 /// Row of the limit that does not apply to root.
-pub const PROCESSES: &str = "Max processes";
+pub(crate) const PROCESSES: &str = "Max processes";
 
 /// Judges the environment of one request's driver. `fell_back` is true if the Selection is the fallback, so the
 /// driver failed.

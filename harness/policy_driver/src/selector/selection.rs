@@ -13,15 +13,15 @@ use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Clauses about the form of a Selection.
 mod clause {
-    pub const KIND: &str = "PD-SELN-01";
-    pub const SID: &str = "PD-SELN-02";
-    pub const PATCH: &str = "PD-SELN-03";
-    pub const RAW: &str = "PD-SELN-04";
-    pub const INPUTS: &str = "PD-SELN-09";
+    pub(crate) const KIND: &str = "PD-SELN-01";
+    pub(crate) const SID: &str = "PD-SELN-02";
+    pub(crate) const PATCH: &str = "PD-SELN-03";
+    pub(crate) const RAW: &str = "PD-SELN-04";
+    pub(super) const INPUTS: &str = "PD-SELN-09";
 }
 
 /// One line of standard output.
-pub struct Frame {
+pub(crate) struct Frame {
     /// Bytes without the line feed.
     pub bytes: Vec<u8>,
     /// Time of its last byte, microseconds.
@@ -34,13 +34,13 @@ pub struct Frame {
 
 impl Frame {
     /// The line, shortened for display.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         shorten(&String::from_utf8_lossy(&self.bytes), 240).into_owned()
     }
 }
 
 /// Parsed members of a Selection.
-pub struct Selection {
+pub(crate) struct Selection {
     /// `kind`; empty if absent.
     pub kind: String,
     /// `sid`, if it is a string.
@@ -57,7 +57,7 @@ pub struct Selection {
 }
 
 /// All lines of a selector's output. Text after the last line feed counts as a line.
-pub fn frames(transcript: &Transcript, session: usize) -> Vec<Frame> {
+pub(crate) fn frames(transcript: &Transcript, session: usize) -> Vec<Frame> {
     let mut frames = Vec::new();
     let mut open: Vec<u8> = Vec::new();
     let mut last = (0, 0);
@@ -105,12 +105,12 @@ impl Selection {
     }
 
     /// Kind and SID, for display.
-    pub fn gist(&self) -> String {
+    pub(crate) fn gist(&self) -> String {
         self.sid.as_ref().map_or_else(|| self.kind.clone(), |sid| format!("{} {sid}", self.kind))
     }
 
     /// True if it gives a reason, in `raw` or in a member beyond those of the contract.
-    pub fn tells_why(&self) -> bool {
+    pub(crate) fn tells_why(&self) -> bool {
         const OTHERS: [&str; 4] = ["kind", "sid", "input_patch_json", "inputs"];
         let members = self.value.as_object().unwrap_or_default();
         members.iter().any(|(name, value)| {
@@ -119,7 +119,7 @@ impl Selection {
     }
 
     /// First fault that does not depend on the expectation. `request` is `None` unless it is strict JSON.
-    pub fn faults(&self, request: Option<&Json>) -> Option<Finding> {
+    pub(crate) fn faults(&self, request: Option<&Json>) -> Option<Finding> {
         let wrong = |clause: &str, reason: &str, expected: &str| {
             Some(Finding::new(clause, reason, expected, self.text.clone()))
         };

@@ -92,17 +92,18 @@ pub(super) type Misfit = (Option<&'static str>, &'static str);
 
 /// Clauses about Selections that every conversation can break.
 mod clause {
-    pub const PATCH: &str = "PD-SELN-03";
+    pub(crate) const PATCH: &str = "PD-SELN-03";
     /// Clauses about the acceptance of patches.
-    pub const OF_PATCHES: [&str; 5] = ["PD-GRAM-08", "PD-GRAM-09", "PD-GRAM-12", "PD-GRAM-17", "PD-SEL-17"];
-    pub const RAW: &str = "PD-SELN-04";
-    pub const SAME_AS_FALLBACK: &str = "PD-SELN-05";
-    pub const RAW_NO_BLOCK: &str = "PD-SELN-06";
-    pub const MERGED: &str = "PD-SELN-07";
-    pub const MERGED_SPECIAL: &str = "PD-SELN-08";
-    pub const MERGED_MEMBER: &str = "PD-SELN-09";
-    pub const RAW_TELLS: &str = "PD-SELN-10";
-    pub const DISALLOWED: &str = "PD-ALLOW-03";
+    pub(crate) const OF_PATCHES: [&str; 5] =
+        ["PD-GRAM-08", "PD-GRAM-09", "PD-GRAM-12", "PD-GRAM-17", "PD-SEL-17"];
+    pub(crate) const RAW: &str = "PD-SELN-04";
+    pub(crate) const SAME_AS_FALLBACK: &str = "PD-SELN-05";
+    pub(crate) const RAW_NO_BLOCK: &str = "PD-SELN-06";
+    pub(crate) const MERGED: &str = "PD-SELN-07";
+    pub(crate) const MERGED_SPECIAL: &str = "PD-SELN-08";
+    pub(crate) const MERGED_MEMBER: &str = "PD-SELN-09";
+    pub(crate) const RAW_TELLS: &str = "PD-SELN-10";
+    pub(crate) const DISALLOWED: &str = "PD-ALLOW-03";
 }
 
 /// Size of a block with a patch of 4 KiB, up to which merged inputs are promised, bytes.
@@ -110,7 +111,7 @@ const MERGED_BYTES_MAX: usize = 4_096 + "<PICK><SID0000><INP></INP><END>".len();
 
 impl SentRequest {
     /// Index of the request that showed the fallback for this one: the same request with FALLBACK_ONLY.
-    pub fn fallback(&self, all: &[SentRequest]) -> Option<usize> {
+    pub(crate) fn fallback(&self, all: &[SentRequest]) -> Option<usize> {
         let request = self.request.as_ref().filter(|_| self.expect.may_fall_back())?;
         let same = |name: &str, twin: &Json| twin.get(name) == request.get(name);
         all.iter().position(|asked| {
@@ -125,7 +126,7 @@ impl SentRequest {
     ///
     /// # Errors
     /// No allowed outcome fits. The error describes the nearest one.
-    pub fn fit(
+    pub(crate) fn fit(
         &self,
         selection: &Selection,
         fallback: Option<&Selection>,
@@ -172,7 +173,7 @@ impl SentRequest {
     }
 
     /// Finding about a fallback without a reason, although a driver ran.
-    pub fn tells_nothing(&self, place: usize, selection: &Selection) -> Option<Finding> {
+    pub(crate) fn tells_nothing(&self, place: usize, selection: &Selection) -> Option<Finding> {
         let fell_back = self.expect.allowed.get(place) == Some(&Allowed::Fallback);
         (fell_back && self.starts > 0 && selection.raw.is_empty()).then(|| {
             let expected = "a `raw` with the reason why the internal selector answers";

@@ -12,19 +12,19 @@ use peerproof_engine::data::plan::{Act, ActorStep, Chunking, Fixture, Plan, Sess
 /// Variable: command of the driver (`policy` §1).
 pub const COMMAND: &str = "MACHINA_POLICY_CMD";
 /// Variable: folder of allowed scripts.
-pub const SCRIPT_ROOT: &str = "MACHINA_POLICY_ALLOWED_SCRIPT_ROOT";
+pub(crate) const SCRIPT_ROOT: &str = "MACHINA_POLICY_ALLOWED_SCRIPT_ROOT";
 /// Variable: allowed programs.
-pub const ALLOWED_EXE: &str = "MACHINA_POLICY_ALLOWED_EXE";
+pub(crate) const ALLOWED_EXE: &str = "MACHINA_POLICY_ALLOWED_EXE";
 /// Variable: timeout of a driver, ms.
-pub const TIMEOUT: &str = "MACHINA_POLICY_TIMEOUT_MS";
+pub(crate) const TIMEOUT: &str = "MACHINA_POLICY_TIMEOUT_MS";
 /// Variable: number of failures that open the breaker.
-pub const THRESHOLD: &str = "MACHINA_POLICY_FAIL_THRESHOLD";
+pub(crate) const THRESHOLD: &str = "MACHINA_POLICY_FAIL_THRESHOLD";
 /// Variable: cooldown of the breaker, ms.
-pub const COOLDOWN: &str = "MACHINA_POLICY_COOLDOWN_MS";
+pub(crate) const COOLDOWN: &str = "MACHINA_POLICY_COOLDOWN_MS";
 /// Variable: largest output of a driver, bytes.
 pub const STDOUT_MAX: &str = "MACHINA_POLICY_STDOUT_MAX";
 /// Variable: profile, which sets the timeout if [`TIMEOUT`] does not.
-pub const PROFILE: &str = "MACHINA_PROFILE";
+pub(crate) const PROFILE: &str = "MACHINA_PROFILE";
 
 /// Name of the scripted driver's fixture.
 pub const DRIVER: &str = "policies/driver.sh";
@@ -86,7 +86,7 @@ impl Talk {
     }
 
     /// Sets the working folder of the selector, and removes these variables, even configured ones.
-    pub fn works_in(&mut self, folder: &str, without: &[&str]) -> &mut Self {
+    pub(crate) fn works_in(&mut self, folder: &str, without: &[&str]) -> &mut Self {
         if let Some(session) = self.plan.sessions.get_mut(self.session) {
             session.folder = Some(folder.to_owned());
             session.without = without.iter().map(|name| (*name).to_owned()).collect();
@@ -103,7 +103,7 @@ impl Talk {
 
     /// Ends the selector, if it got any request, and continues with a new one with the usual variables. The command
     /// is fixed for the life of a selector.
-    pub fn another(&mut self) -> &mut Self {
+    pub(crate) fn another(&mut self) -> &mut Self {
         if self.plan.steps.iter().any(|step| step.session == self.session) {
             return self.end().beside();
         }
@@ -119,7 +119,7 @@ impl Talk {
     }
 
     /// Continues with an earlier selector; the first is 0.
-    pub fn back_to(&mut self, session: usize) -> &mut Self {
+    pub(crate) fn back_to(&mut self, session: usize) -> &mut Self {
         self.session = session;
         self
     }
@@ -131,7 +131,7 @@ impl Talk {
     }
 
     /// Index of the last step.
-    pub fn last_step(&self) -> usize {
+    pub(crate) fn last_step(&self) -> usize {
         self.plan.steps.len().saturating_sub(1)
     }
 
@@ -223,7 +223,7 @@ impl Talk {
     }
 
     /// Marks the last request as a canary.
-    pub fn counts_as_canary(&mut self) -> &mut Self {
+    pub(crate) fn counts_as_canary(&mut self) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.canary = true;
         }
@@ -244,17 +244,17 @@ impl Talk {
     }
 
     /// Adds a pause.
-    pub fn wait_ms(&mut self, ms: u64) -> &mut Self {
+    pub(crate) fn wait_ms(&mut self, ms: u64) -> &mut Self {
         self.act(Act::Wait { ms })
     }
 
     /// Hides the program of the scripted driver, or restores it.
-    pub fn hide_driver(&mut self, hidden: bool) -> &mut Self {
+    pub(crate) fn hide_driver(&mut self, hidden: bool) -> &mut Self {
         self.act(Act::Hide { fixture: DRIVER.to_owned(), hidden })
     }
 
     /// Looks for processes of the driver and for its payload after this delay, ms.
-    pub fn probe_after(&mut self, ms: u64) -> &mut Self {
+    pub(crate) fn probe_after(&mut self, ms: u64) -> &mut Self {
         let label = format!("{ms} ms later");
         self.act(Act::ProbeActor { actor: DRIVER.to_owned(), label, after_ms: ms })
     }
@@ -304,11 +304,11 @@ pub fn says(text: impl Into<String>) -> Vec<ActorStep> {
 }
 
 /// Script of a driver that reports its payload and prints this text.
-pub fn looks_and_says(text: impl Into<String>) -> Vec<ActorStep> {
+pub(crate) fn looks_and_says(text: impl Into<String>) -> Vec<ActorStep> {
     vec![ActorStep::Look(Sight::Payload), ActorStep::Stdout(Payload::text(text))]
 }
 
 /// Script of a driver that prints these bytes.
-pub fn prints(payload: Payload) -> Vec<ActorStep> {
+pub(crate) fn prints(payload: Payload) -> Vec<ActorStep> {
     vec![ActorStep::Stdout(payload)]
 }

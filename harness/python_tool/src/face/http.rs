@@ -23,7 +23,7 @@ use super::rules::answers;
 use super::{AllowedReply, Message, ReplyNotes, Runner};
 
 /// Clause about a plain reply.
-pub const ANSWER: &str = "PT-SRV-01";
+pub(crate) const ANSWER: &str = "PT-SRV-01";
 const SUCCESS: &str = "PT-SRV-05";
 const FAILURE: &str = "PT-SRV-06";
 const REFUSAL: &str = "PT-SRV-08";
@@ -32,14 +32,14 @@ const MALFORMED: &str = "PT-SRV-10";
 const TYPE: &str = "PT-SRV-11";
 const AT_TIMEOUT: &str = "PT-SRV-14";
 /// Clause: a service survives its tools.
-pub const SURVIVES: &str = "PT-SRV-17";
+pub(crate) const SURVIVES: &str = "PT-SRV-17";
 const SERVED: &str = "PT-SRV-18";
 const CONCURRENT: &str = "PT-SRV-19";
 const OF_METHOD: &str = "PT-SRV-20";
 const CUT: &str = "PT-SRV-23";
 const OF_TYPE: &str = "PT-SRV-24";
 /// Clause: connections stay open after a reply.
-pub const KEEP_ALIVE: &str = "PT-SRV-22";
+pub(crate) const KEEP_ALIVE: &str = "PT-SRV-22";
 const LOOPBACK: &str = "PT-SRV-26";
 const ELSEWHERE: &str = "PT-SRV-28";
 const OF_MEMORY: &str = "PT-SIZE-04";
@@ -61,7 +61,7 @@ const EARLY_MS: u64 = 100;
 const HELD_BACK_US: u64 = 1_000_000;
 
 /// True for a handshake.
-pub fn is_handshake(how: &Carriage) -> bool {
+pub(crate) fn is_handshake(how: &Carriage) -> bool {
     how.path.as_deref() == Some(HANDSHAKE)
 }
 

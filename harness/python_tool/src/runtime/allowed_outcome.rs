@@ -4,10 +4,10 @@ use peerproof_engine::contract::asking::CallResult;
 use peerproof_engine::data::json::Json;
 
 /// Clause: each call has one well-formed line.
-pub const RESULTS: &str = "PT-RT-01";
+pub(crate) const RESULTS: &str = "PT-RT-01";
 
 /// Tolerance for clocks of two processes and for timers that round, ms.
-pub const EARLY_MS: f64 = 100.0;
+pub(crate) const EARLY_MS: f64 = 100.0;
 
 /// Outcomes that the contract knows.
 const OUTCOMES: [&str; 8] =
@@ -39,6 +39,6 @@ pub fn wrong(noted: &CallResult) -> Option<&'static str> {
 }
 
 /// Duration in the trace of a call, ms.
-pub fn duration_ms(noted: &CallResult) -> Option<f64> {
+pub(crate) fn duration_ms(noted: &CallResult) -> Option<f64> {
     noted.line.get("trace")?.get("duration_ms")?.as_f64()
 }

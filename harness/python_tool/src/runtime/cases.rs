@@ -33,10 +33,10 @@ const PATH: &str = "/tools/call";
 const NOBODY: &str = "http://127.0.0.1:1/tools/call";
 
 /// Name of the fixture for the scenario's project folder.
-pub const PROJECT: &str = "app-of-the-scenario";
+pub(crate) const PROJECT: &str = "app-of-the-scenario";
 
 /// Name of the server that the environment declares as proxy.
-pub const PROXY: &str = "proxy";
+pub(crate) const PROXY: &str = "proxy";
 
 /// Name of the server that a redirect leads to.
 pub fn target(name: &str) -> String {
@@ -44,7 +44,7 @@ pub fn target(name: &str) -> String {
 }
 
 /// A program that passes the peak memory of its ancestor processes, in kB, to the next program.
-pub const TELLS_MEMORY: &str = r#"m=0 p=$PPID
+pub(crate) const TELLS_MEMORY: &str = r#"m=0 p=$PPID
 while tr '\0' '\n' </proc/"$p"/environ | grep -q '^PEERPROOF_PEER='; do
 h=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/"$p"/status)
 m=$((m + ${h:-0})) p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/"$p"/status)
@@ -170,7 +170,7 @@ fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
 }
 
 /// A scenario without calls.
-pub fn scene() -> SceneBuilder {
+pub(crate) fn scene() -> SceneBuilder {
     let mut scene = SceneBuilder::default();
     let root = Json::from(variable(&format!("{PROJECT}.path")));
     scene.tell("project", Json::object([("app_root", root), ("flow", Json::from("demo"))]));
@@ -201,7 +201,7 @@ pub fn reply(is_service: bool, fails: bool) -> &'static str {
 }
 
 /// An object with changed members, given as JSON texts; empty text removes a member.
-pub fn edited(base: &str, members: &BTreeMap<String, String>) -> Json {
+pub(crate) fn edited(base: &str, members: &BTreeMap<String, String>) -> Json {
     let mut value: Json = base.parse().unwrap_or_default();
     edit(&mut value, members);
     value

@@ -27,11 +27,11 @@ const VERSION_HTTP: &str = "PT-RT-13";
 pub const FAILURE: &str = "PT-RT-14";
 const BAD_FAILURE: &str = "PT-RT-15";
 /// Clause: a result is passed on unchanged.
-pub const UNCHANGED: &str = "PT-RT-16";
+pub(crate) const UNCHANGED: &str = "PT-RT-16";
 /// Clause about requests to a local runner.
 pub const REQUEST: &str = "PT-RT-26";
 /// Clause about requests to a service.
-pub const POSTED: &str = "PT-RT-29";
+pub(crate) const POSTED: &str = "PT-RT-29";
 const UNAVAILABLE: &str = "PT-RT-17";
 const TIMEOUT: &str = "PT-RT-18";
 const TRICKLE: &str = "PT-RT-19";
@@ -40,21 +40,21 @@ const SECONDS: &str = "PT-RT-22";
 const BOTH_TIMES: &str = "PT-RT-23";
 const ROUNDS: &str = "PT-RT-24";
 /// Clause: nothing is started for an invalid call.
-pub const BAD_CALL: &str = "PT-RT-25";
+pub(crate) const BAD_CALL: &str = "PT-RT-25";
 const ARGV: &str = "PT-RT-32";
 /// Choice: order of calls that need not wait for others.
-pub const ORDER_OF_CALLS: &str = "PT-RT-36";
+pub(crate) const ORDER_OF_CALLS: &str = "PT-RT-36";
 const STDERR: &str = "PT-RT-37";
 /// Clause: the runtime reads output while it writes the request.
-pub const READS_EARLY: &str = "PT-RT-38";
+pub(crate) const READS_EARLY: &str = "PT-RT-38";
 /// Clause: a redirect is not followed.
-pub const REDIRECT: &str = "PT-RT-39";
+pub(crate) const REDIRECT: &str = "PT-RT-39";
 const USUAL_SIZE: &str = "PT-RT-41";
 const OVER_SIZE: &str = "PT-RT-42";
 const LARGE: &str = "PT-RT-43";
 const PIPE_HELD: &str = "PT-RT-44";
 /// Clause: a call is not executed without assurance.
-pub const BLOCKED: &str = "PT-RT-47";
+pub(crate) const BLOCKED: &str = "PT-RT-47";
 const NO_HANDSHAKE: &str = "PT-RT-48";
 const OVERRIDE: &str = "PT-RT-50";
 const UNSANDBOXED: &str = "PT-RT-51";
@@ -101,7 +101,7 @@ pub fn runner(call: &Call) -> &str {
 }
 
 /// Possible timeouts of a call, ms: as given, and rounded up to whole seconds.
-pub fn times_ms(call: &Call) -> (u64, u64) {
+pub(crate) fn times_ms(call: &Call) -> (u64, u64) {
     let ms = call.timeout_ms().unwrap_or(USUAL_MS);
     (ms, ms.div_ceil(1_000) * 1_000)
 }
@@ -220,7 +220,7 @@ fn shake(aside: &PathReply, required: &[&str]) -> HandshakeOutcome {
 }
 
 /// Delay of a reply with this fault, ms.
-pub fn late_ms(fault: Option<ReplyFault>) -> u64 {
+pub(crate) fn late_ms(fault: Option<ReplyFault>) -> u64 {
     fault.map_or(0, ReplyFault::lasts_ms)
 }
 

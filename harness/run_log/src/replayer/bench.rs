@@ -22,7 +22,7 @@ const LOGS: [(usize, &str); 3] = [(100, "log-100"), (10_000, "log-10000"), (100_
 ///
 /// # Errors
 /// The path of the harness's own program, which stands for a toolhost, is unknown.
-pub fn workloads() -> Result<Vec<Workload>, Misconfigured> {
+pub(crate) fn workloads() -> Result<Vec<Workload>, Misconfigured> {
     let program = std::env::current_exe()
         .map_err(|error| format!("cannot find this program, which stands for a toolhost: {error}"))?;
     Ok(LOGS.map(|(steps, file)| workload(steps, file, &program.to_string_lossy())).into())

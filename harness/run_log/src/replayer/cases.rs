@@ -113,7 +113,7 @@ fn all() -> &'static [Loaded<Row>] {
 }
 
 /// All checks of replayers, in the order in which they run.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     let of_case = |case: &Case<Row>| {
         let own = case.clone();
         let planner = move |_: &Facts, rng: &mut Rng| plan(&own, rng);

@@ -58,11 +58,11 @@ const SESSION_CLAUSES: SessionClauses = SessionClauses {
 };
 
 /// The face of a replayer.
-pub struct Replayer;
+pub(crate) struct Replayer;
 
 /// Verdict of a replayer.
 #[derive(Debug)]
-pub enum Message {
+pub(crate) enum Message {
     /// OK.
     Ok,
     /// FAIL, with its reason and the exit status.
@@ -73,7 +73,7 @@ pub enum Message {
 
 /// Allowed verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AllowedVerdict {
+pub(crate) enum AllowedVerdict {
     /// OK.
     Ok,
     /// FAIL.
@@ -411,7 +411,7 @@ fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
 }
 
 /// Judges a transcript.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Replayer, transcript);
     // The contract leaves open how long a replayer waits for a hanging tool, but not that it refuses the log.
     let of_time = |clause: &ClauseId| [TIME, BOUND].contains(&clause.0.as_str());
@@ -432,6 +432,6 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 ///
 /// # Errors
 /// Names the unread member.
-pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
+pub(crate) fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     peerproof_engine::data::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

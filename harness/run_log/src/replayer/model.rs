@@ -12,10 +12,10 @@ use crate::tools::{self, ExecutionResult};
 pub const LINE_BYTES_MAX: usize = 10 << 20;
 
 /// Nesting that every replayer reads in each JSON text, levels.
-pub const NESTING_MAX: usize = 64;
+pub(crate) const NESTING_MAX: usize = 64;
 
 /// Clause: a repeated member name in an object.
-pub const KEYS: &str = "LOG-LINE-KEYS";
+pub(crate) const KEYS: &str = "LOG-LINE-KEYS";
 
 /// Statuses of a failed tool.
 const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];

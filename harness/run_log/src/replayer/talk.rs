@@ -15,7 +15,7 @@ use crate::tools::{self, ExecutionResult};
 use crate::{REPLAYER, digest};
 
 /// Name of the actor that stands for a policy driver and counts its starts.
-pub const POLICY: &str = "policies/policy.sh";
+pub(crate) const POLICY: &str = "policies/policy.sh";
 
 /// Time for a replay without its re-runs, and time for one re-run, ms.
 const REPLAY_MS: u64 = 4_000;
@@ -27,7 +27,7 @@ pub fn named(what: &str, at: usize) -> String {
 }
 
 /// Name of the fixture with the log of a session.
-pub fn log_of(at: usize) -> String {
+pub(crate) fn log_of(at: usize) -> String {
     format!("{}/log", named("run", at))
 }
 
@@ -281,7 +281,7 @@ impl Default for Talk {
 
 impl Talk {
     /// Gives a valid log once.
-    pub fn twin(&mut self, clause: &str, log: &str) {
+    pub(crate) fn twin(&mut self, clause: &str, log: &str) {
         if self.twins.insert(log.to_owned()) {
             self.give(clause, Payload::text(log), GivenLog::default());
         }

@@ -87,14 +87,14 @@ fn key_in(request: &[u8]) -> Option<&'static str> {
 }
 
 /// True if a tool with an optional re-run was run. `None` without one, or if the executions are unknown.
-pub fn has_rerun(transcript: &Transcript, session: usize, told: &LogReading) -> Option<bool> {
+pub(crate) fn has_rerun(transcript: &Transcript, session: usize, told: &LogReading) -> Option<bool> {
     let wrong = told.wrong.as_ref().map(|wrong| wrong.line);
     let optional = told.runs.iter().find(|run| run.need == Need::May && Some(run.line) != wrong)?;
     Some(seen(transcript, session)?.executions.iter().any(|one| one.aid == optional.aid))
 }
 
 /// True if a tool that replies only at the end of its input was started.
-pub fn has_waited(transcript: &Transcript, session: usize) -> bool {
+pub(crate) fn has_waited(transcript: &Transcript, session: usize) -> bool {
     let toolhost = named("peer", session);
     let is_patient = |argv: &[String]| tools::aid_of(argv).is_some_and(tools::is_patient);
     transcript.events.iter().any(
@@ -103,7 +103,7 @@ pub fn has_waited(transcript: &Transcript, session: usize) -> bool {
 }
 
 /// True if a toolhost got a request.
-pub fn has_asked(transcript: &Transcript, session: usize) -> bool {
+pub(crate) fn has_asked(transcript: &Transcript, session: usize) -> bool {
     let toolhost = named("peer", session);
     let is_own =
         |kind: &EventKind| matches!(kind, EventKind::ActorReceived { actor, .. } if *actor == toolhost);
@@ -137,7 +137,7 @@ fn of_requests(
 }
 
 /// Compares the re-runs with the log.
-pub fn judge(transcript: &Transcript, session: usize, told: &LogReading, is_ok: bool) -> Vec<Finding> {
+pub(crate) fn judge(transcript: &Transcript, session: usize, told: &LogReading, is_ok: bool) -> Vec<Finding> {
     let Some(ToolhostRequests { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session)
     else {
         return Vec::new();

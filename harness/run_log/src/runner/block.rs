@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 64;
 
 /// Meaning of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OutputMeaning {
+pub(crate) enum OutputMeaning {
     /// A PICK of this SID, with its patch if it has one.
     Pick(String, Option<Json>),
     /// `ASK_SUP`.
@@ -27,7 +27,7 @@ pub enum OutputMeaning {
 }
 
 /// Reads the output of a driver.
-pub fn read(output: &[u8]) -> OutputMeaning {
+pub(crate) fn read(output: &[u8]) -> OutputMeaning {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let start = output.iter().position(|byte| !is_blank(byte)).unwrap_or(output.len());
     let end = output.iter().rposition(|byte| !is_blank(byte)).map_or(start, |at| at + 1);

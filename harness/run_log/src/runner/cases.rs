@@ -112,7 +112,7 @@ fn all() -> &'static [Loaded<Row>] {
 }
 
 /// All checks, in the order in which they run.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     let check = |loaded: &Loaded<Row>| {
         let own = loaded.case.clone();
         let planner = move |_: &_, _: &mut _| plan(&own);
@@ -321,7 +321,7 @@ impl DriverBehaviour {
 }
 
 /// A random run.
-pub fn conversation(rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(rng: &mut Rng) -> Plan {
     let mut row = Row { tools: BTreeMap::from([("FAIL".to_owned(), false)]), ..Row::default() };
     for _ in 0..rng.range(1..=6) {
         row.driver.push(match rng.below(8) {

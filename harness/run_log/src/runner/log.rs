@@ -16,18 +16,24 @@ const QUOTED_CHARS: usize = 240;
 
 /// Findings about one run, at most one per clause.
 #[derive(Debug, Default)]
-pub struct Faults(pub Vec<Finding>);
+pub(crate) struct Faults(pub Vec<Finding>);
 
 impl Faults {
     /// Adds a finding, unless its clause has one.
-    pub fn add(&mut self, clause: &str, reason: &str, expected: impl Into<String>, got: impl Into<String>) {
+    pub(crate) fn add(
+        &mut self,
+        clause: &str,
+        reason: &str,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) {
         if self.0.iter().all(|finding| finding.clause.0 != clause) {
             self.0.push(Finding::new(clause, reason, expected, got));
         }
     }
 
     /// Sets the nature of the last finding.
-    pub fn of_nature(&mut self, nature: Nature) {
+    pub(crate) fn of_nature(&mut self, nature: Nature) {
         if let Some(last) = self.0.pop() {
             self.0.push(last.of_nature(nature));
         }
@@ -36,7 +42,7 @@ impl Faults {
 
 /// An event of the contract, on a well-formed line.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Number of its line, counted from 1.
     pub line: usize,
     /// Its name.
@@ -49,7 +55,7 @@ pub struct Entry {
 
 /// A log.
 #[derive(Debug, Default)]
-pub struct Log {
+pub(crate) struct Log {
     /// Events that the contract names.
     pub entries: Vec<Entry>,
     /// Numbers of the first and the last line that is not blank.
@@ -61,7 +67,7 @@ pub struct Log {
 }
 
 /// Reads a log. The log of a killed runner may end within a line.
-pub fn read(text: &[u8], killed: bool, request: &Request, faults: &mut Faults) -> Log {
+pub(crate) fn read(text: &[u8], killed: bool, request: &Request, faults: &mut Faults) -> Log {
     let mut log = Log::default();
     let text = text.strip_prefix(b"\xEF\xBB\xBF").map_or(text, |rest| {
         faults.add("LOG-WRITE-BOM", "bom", "no byte order mark", "U+FEFF before the first line");
@@ -150,7 +156,7 @@ fn header(line: &Json, number: usize, request: &Request, log: &mut Log, faults: 
 }
 
 /// Form of a `run_id`; `None` if it has neither form.
-pub fn run_id_form(id: &str) -> Option<&'static str> {
+pub(crate) fn run_id_form(id: &str) -> Option<&'static str> {
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let lengths: Vec<usize> = id.split('-').map(str::len).collect();
     match lengths[..] {

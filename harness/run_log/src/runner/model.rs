@@ -16,7 +16,7 @@ use crate::{digest, only_integers_differ};
 
 /// End of a run according to its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// At NOOP, at the largest number of selections, or where the runner may choose.
     Due,
     /// For another reason.
@@ -32,7 +32,7 @@ enum At {
 }
 
 /// Comparison of one run with its log.
-pub struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     course: &'a RunObservations,
     request: &'a Request,
     log: &'a Log,
@@ -62,7 +62,7 @@ pub struct Walk<'a> {
 }
 
 /// SID, aid and sorted tags of an entry of a menu.
-pub type Offer = (String, String, Vec<String>);
+pub(crate) type Offer = (String, String, Vec<String>);
 
 /// Last selection or tool event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ fn quoted(value: Option<&Json>) -> String {
 
 impl<'a> Walk<'a> {
     /// At the start of the log.
-    pub fn new(
+    pub(crate) fn new(
         course: &'a RunObservations,
         request: &'a Request,
         log: &'a Log,
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks through the whole run.
-    pub fn walk(&mut self) -> End {
+    pub(crate) fn walk(&mut self) -> End {
         let end = self.lines();
         let is_whole = end.is_some();
         self.wrong_inputs();
@@ -539,7 +539,7 @@ impl<'a> Walk<'a> {
     }
 
     /// True if the run ended with NOOP.
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.last == LastEvent::Noop
     }
 

@@ -20,7 +20,7 @@ const REPLY_BYTES_MAX: usize = 1 << 20;
 
 /// One start of the driver.
 #[derive(Debug)]
-pub struct Driver {
+pub(crate) struct Driver {
     /// Payload; `None` if it could not be read.
     pub payload: Option<Json>,
     /// Meaning of its output.
@@ -31,7 +31,7 @@ pub struct Driver {
 
 /// Outcome of an execution.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ExecutionOutcome {
+pub(crate) enum ExecutionOutcome {
     /// Success: output and resulting state.
     Success(String, State),
     /// A failure.
@@ -44,7 +44,7 @@ pub enum ExecutionOutcome {
 
 /// One execution of a tool.
 #[derive(Debug)]
-pub struct Execution {
+pub(crate) struct Execution {
     /// Aid of the requested tool.
     pub aid: String,
     /// Input and state in the request, or the fault of the request.
@@ -55,7 +55,7 @@ pub struct Execution {
 
 /// One run.
 #[derive(Debug)]
-pub struct RunObservations {
+pub(crate) struct RunObservations {
     /// The request of the run.
     pub asked: RequestTreatment,
     /// Starts of the driver.
@@ -82,7 +82,7 @@ pub struct RunObservations {
 
 impl RunObservations {
     /// Observations of a session. `None` without a request or without a look at its log.
-    pub fn of(transcript: &Transcript, session: usize) -> Option<Self> {
+    pub(crate) fn of(transcript: &Transcript, session: usize) -> Option<Self> {
         let names = Names::of(session);
         let fixture = |name: &str| transcript.plan.fixtures.iter().find(|fixture| fixture.name() == name);
         let Some(Fixture::File { content, .. }) = fixture(&names.request) else { return None };
@@ -286,6 +286,6 @@ fn success(reply: &Json, before: &State, is_run: bool) -> ExecutionOutcome {
 }
 
 /// The value of a strict JSON text, possibly with surrounding white space.
-pub fn decoded(text: &[u8]) -> Option<Json> {
+pub(crate) fn decoded(text: &[u8]) -> Option<Json> {
     json::decode(json::trim(text), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
 }

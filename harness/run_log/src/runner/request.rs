@@ -3,17 +3,17 @@
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 
 /// The driver selects.
-pub const POLICY_ONLY: &str = "POLICY_ONLY";
+pub(crate) const POLICY_ONLY: &str = "POLICY_ONLY";
 
 /// The fallback selects: the default.
-pub const FALLBACK_ONLY: &str = "FALLBACK_ONLY";
+pub(crate) const FALLBACK_ONLY: &str = "FALLBACK_ONLY";
 
 /// Levels of nesting that every runner reads.
 const DEPTH_MAX: usize = 64;
 
 /// A tool that a run may pick.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tool {
+pub(crate) struct Tool {
     /// Its aid.
     pub aid: String,
     /// Its name.
@@ -26,7 +26,7 @@ pub struct Tool {
 
 /// A valid request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub(crate) struct Request {
     /// Goal of the run.
     pub goal_id: String,
     /// Initial inputs.
@@ -43,7 +43,7 @@ pub struct Request {
 
 /// Allowed treatment of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RequestTreatment {
+pub(crate) enum RequestTreatment {
     /// Must be run.
     Run(Request),
     /// May be run or refused: key of the choice, its clause, the value for a run, and the request.
@@ -60,7 +60,7 @@ pub enum RequestTreatment {
 }
 
 /// Reads a request.
-pub fn read(text: &[u8]) -> RequestTreatment {
+pub(crate) fn read(text: &[u8]) -> RequestTreatment {
     let Ok(decoded) = json::decode(text, &DecodeLimits::default()) else {
         return RequestTreatment::Refused("it is not strict JSON");
     };

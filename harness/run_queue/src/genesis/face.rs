@@ -23,7 +23,7 @@ const LEFT: &str = "QUE-GEN-10";
 const BUILT_IN: &str = "QUE-GEN-15";
 
 /// Beginning of the names of files that only an injected command creates.
-pub const INJECTED: &str = "injected";
+pub(crate) const INJECTED: &str = "injected";
 
 /// Shortest text that cannot occur by chance, bytes.
 const TOKEN_BYTES: usize = 8;

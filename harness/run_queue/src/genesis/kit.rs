@@ -8,31 +8,31 @@ use peerproof_engine::drive::peer::{fill, fill_template};
 use serde_json::Value;
 
 /// Placeholder for the letters in a sample.
-pub const NONCE: &str = "@NONCE@";
+pub(crate) const NONCE: &str = "@NONCE@";
 
 /// Number of letters.
-pub const LETTERS: usize = 16;
+pub(crate) const LETTERS: usize = 16;
 
 /// Feature: a toolhost with the Genesis tools.
-pub const GENESIS: &str = "genesis";
+pub(crate) const GENESIS: &str = "genesis";
 
 /// Feature: a compiler exists. Derived from the configuration.
-pub const COMPILER: &str = "compiler";
+pub(crate) const COMPILER: &str = "compiler";
 
 /// Feature: no compiler exists. As a table `{ env }` it gives the environment that hides the compiler.
-pub const NO_COMPILER: &str = "no_compiler";
+pub(crate) const NO_COMPILER: &str = "no_compiler";
 
 /// Text that no compiler of any language accepts. Each line is an error of its own.
-pub const GARBAGE: &str = "` ` @@@ (((\n";
+pub(crate) const GARBAGE: &str = "` ` @@@ (((\n";
 
 /// Name of the function in every plugin that ends at a signal file; it identifies their sources.
-pub const ENDS: &str = "peerproof_ends";
+pub(crate) const ENDS: &str = "peerproof_ends";
 
 /// Roles of the three tools, in the order of use.
 pub const ROLES: [&str; 3] = ["write_file", "compile", "load"];
 
 /// Default aid of a role's tool.
-pub fn usual_aid(role: &str) -> String {
+pub(crate) fn usual_aid(role: &str) -> String {
     format!("AID.GENESIS.{}.v1", role.to_uppercase())
 }
 
@@ -106,12 +106,12 @@ impl Kit {
     }
 
     /// Name of the sample's file.
-    pub fn sample_file(&self) -> String {
+    pub(crate) fn sample_file(&self) -> String {
         self.file(&self.stem)
     }
 
     /// A second path that the sample may be written to.
-    pub fn other_file(&self) -> String {
+    pub(crate) fn other_file(&self) -> String {
         match self.language() {
             Some(_) => self.file("again"),
             None => format!("again/{}", self.sample_file()),
@@ -119,7 +119,7 @@ impl Kit {
     }
 
     /// Letters of a text that is the sample otherwise; `None` for any other text.
-    pub fn letters(&self, text: &str) -> Option<String> {
+    pub(crate) fn letters(&self, text: &str) -> Option<String> {
         let (before, _) = self.sample.split_once(NONCE)?;
         let letters = text.strip_prefix(before)?.get(..LETTERS)?;
         let are_letters = letters.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -136,7 +136,7 @@ impl Kit {
     }
 
     /// Source of a program that is not a plugin. `None` for an unknown language.
-    pub fn no_plugin(&self) -> Option<&'static str> {
+    pub(crate) fn no_plugin(&self) -> Option<&'static str> {
         self.language().map(|language| match language {
             Language::C | Language::Cpp => "int main(void) { return 3; }\n",
             Language::Rust => "fn main() { std::process::exit(3) }\n",
@@ -144,7 +144,7 @@ impl Kit {
     }
 
     /// Source that includes a whole file. `None` for an unknown language.
-    pub fn including(&self, path: &str) -> Option<String> {
+    pub(crate) fn including(&self, path: &str) -> Option<String> {
         self.language().map(|language| match language {
             Language::C | Language::Cpp => format!("#include \"{path}\"\n"),
             Language::Rust => format!(
@@ -155,7 +155,7 @@ impl Kit {
 
     /// Sample of a plugin that ends in this way once the file `flag` exists. Each process that loads it appends its
     /// process id to the file `mark`, and `!` before it ends.
-    pub fn ending(&self, letters: &str, how: End, flag: &str, mark: &str) -> Option<String> {
+    pub(crate) fn ending(&self, letters: &str, how: End, flag: &str, mark: &str) -> Option<String> {
         let language = self.language()?;
         let end = match (language, how) {
             (Language::Rust, End::Exit) => "std::process::exit(3)",
@@ -298,7 +298,7 @@ pub fn complete(facts: &mut Facts) {
 }
 
 /// Environment that hides the compiler of a peer.
-pub fn without_compiler(facts: &Facts) -> BTreeMap<String, String> {
+pub(crate) fn without_compiler(facts: &Facts) -> BTreeMap<String, String> {
     let env = facts.features.get(NO_COMPILER).and_then(|feature| feature.get("env")?.as_object());
     let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
     env.into_iter().flatten().filter_map(text).collect()

@@ -10,16 +10,16 @@ use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 use super::kit::{ENDS, GARBAGE, Kit, Tool, without_compiler};
 
 /// Folder around the root. Looks cover all of it.
-pub const OUTER: &str = "outer";
+pub(crate) const OUTER: &str = "outer";
 
 /// Root folder of the toolhost.
-pub const ROOT: &str = "outer/root";
+pub(crate) const ROOT: &str = "outer/root";
 
 /// Source folder.
-pub const SOURCES: &str = "outer/root/runtime_genesis/src";
+pub(crate) const SOURCES: &str = "outer/root/runtime_genesis/src";
 
 /// Label of the look at the file that a plugin leaves before it ends.
-pub const MARK: &str = "mark";
+pub(crate) const MARK: &str = "mark";
 
 /// A call of a Genesis tool or of a compiled tool, with facts for later rules.
 #[derive(Debug, Clone)]
@@ -432,7 +432,7 @@ impl State {
 }
 
 /// Clause for the general rules of toolhosts.
-pub const GENERAL: &str = "QUE-GEN-24";
+pub(crate) const GENERAL: &str = "QUE-GEN-24";
 
 fn one(clause: &'static str, way: AllowedAnswer) -> Expectation {
     (clause, None, vec![Allowed::answer(way)])

@@ -13,7 +13,7 @@ use super::model::{GENERAL, OUTER, ROOT};
 use crate::SERVE;
 
 /// Time limit for a compiler, ms.
-pub const COMPILE_MS: u64 = 30_000;
+pub(crate) const COMPILE_MS: u64 = 30_000;
 
 /// Time for a plugin to start and do its small task, ms.
 const PLUGIN_MS: u64 = 10_000;
@@ -73,13 +73,18 @@ impl Talk {
     }
 
     /// Calls the write tool with any values; `None` omits a member.
-    pub fn write_values(&mut self, clause: &str, path: Option<Json>, content: Option<Json>) -> &mut Self {
+    pub(crate) fn write_values(
+        &mut self,
+        clause: &str,
+        path: Option<Json>,
+        content: Option<Json>,
+    ) -> &mut Self {
         let line = line(&self.kit.write, &[("path", path), ("content", content)]);
         self.push(clause, line, 1, 0)
     }
 
     /// Compiles a source.
-    pub fn compile(&mut self, clause: &str, path: &str, name: &str) -> &mut Self {
+    pub(crate) fn compile(&mut self, clause: &str, path: &str, name: &str) -> &mut Self {
         let line = self.compile_line(path, name);
         self.push(clause, line, 1, COMPILE_MS)
     }
@@ -100,7 +105,7 @@ impl Talk {
     }
 
     /// Calls the tool of the sample.
-    pub fn call_sample(&mut self, clause: &str) -> &mut Self {
+    pub(crate) fn call_sample(&mut self, clause: &str) -> &mut Self {
         let aid = self.kit.aid.clone();
         self.call(clause, &aid, 0)
     }
@@ -132,7 +137,7 @@ impl Talk {
     }
 
     /// Compiles a source while further requests, more than a pipe holds, wait in standard input; then closes it.
-    pub fn compile_before(
+    pub(crate) fn compile_before(
         &mut self,
         clause: &str,
         path: &str,
@@ -171,7 +176,7 @@ impl Talk {
 }
 
 /// Random letters that occur nowhere else.
-pub fn letters(rng: &mut Rng) -> String {
+pub(crate) fn letters(rng: &mut Rng) -> String {
     (0..LETTERS).map(|_| char::from(b'a' + u8::try_from(rng.below(26)).unwrap_or(0))).collect()
 }
 

@@ -466,7 +466,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
 }
 
 /// MUST clause that an adapter breaks if input about a SHOULD ends it. A full disk or a used port is not input.
-pub fn lives_on(should: &str) -> Option<SurvivalClause> {
+pub(crate) fn lives_on(should: &str) -> Option<SurvivalClause> {
     (![IN_USE, FULL_IS_TOLD].contains(&should)).then_some(SurvivalClause::by(LIVES))
 }
 

@@ -11,14 +11,14 @@ use super::TOKEN;
 use crate::job::{BYTES_MAX, Job};
 
 /// Statuses that refuse a wrong request.
-pub const CLIENT: &[RangeInclusive<u16>] = &[400..=499];
+pub(crate) const CLIENT: &[RangeInclusive<u16>] = &[400..=499];
 /// Statuses that refuse a wrong request, or one for something that the adapter does not implement.
 const UNKNOWN: &[RangeInclusive<u16>] = &[400..=499, 501..=501];
 /// Statuses of any refusal.
 const ANY: &[RangeInclusive<u16>] = &[300..=599];
 
 /// SHOULD clause and status for an over-large body.
-pub const LARGE: (&str, &[u16]) = ("QUE-HTTP-10", &[413]);
+pub(crate) const LARGE: (&str, &[u16]) = ("QUE-HTTP-10", &[413]);
 
 /// Longest method that every server must read, bytes.
 const METHOD_BYTES: usize = 32;
@@ -143,7 +143,7 @@ impl Request {
     }
 
     /// Allowed replies, if the adapter demands `token`.
-    pub fn stand(&self, token: Option<&Token>) -> AllowedReplies {
+    pub(crate) fn stand(&self, token: Option<&Token>) -> AllowedReplies {
         if self.is_garbage {
             return AllowedReplies::refused("QUE-HTTP-31", ANY).or_closed().or_silent();
         }
@@ -178,7 +178,7 @@ impl Request {
     }
 
     /// True for a chunked body without a declared length.
-    pub fn is_in_chunks(&self) -> bool {
+    pub(crate) fn is_in_chunks(&self) -> bool {
         self.is_chunked && self.lengths.is_empty()
     }
 
@@ -408,12 +408,12 @@ impl AllowedReplies {
     }
 
     /// True if the job must be enqueued.
-    pub fn is_put(&self) -> bool {
+    pub(crate) fn is_put(&self) -> bool {
         self.may_put && self.may_refuse.is_empty()
     }
 
     /// True if this status is allowed.
-    pub fn allows(&self, status: u16) -> bool {
+    pub(crate) fn allows(&self, status: u16) -> bool {
         self.is_health && status == 200
             || self.may_put && is_put(status)
             || self.may_be_fine && (200..=299).contains(&status)
@@ -427,7 +427,7 @@ impl AllowedReplies {
 }
 
 /// True for a status that confirms a job.
-pub fn is_put(status: u16) -> bool {
+pub(crate) fn is_put(status: u16) -> bool {
     (200..=202).contains(&status)
 }
 

@@ -119,7 +119,7 @@ pub fn checks() -> Vec<Check> {
 }
 
 /// Number of kills that a plan intends.
-pub fn kills_meant(plan: &Plan) -> usize {
+pub(crate) fn kills_meant(plan: &Plan) -> usize {
     let is_kill = |act: &Act| matches!(act, Act::SignalWhen { signal, .. } if signal == "KILL");
     plan.steps.iter().filter(|step| is_kill(&step.act)).count()
 }

@@ -15,23 +15,23 @@ use crate::config::{ATTEMPTS, POLL_MS, RETRY_MS};
 use crate::job::{self, Draft, JobVerdict, PROGRAM, lasts_ms};
 
 /// Time for a worker to start, ms.
-pub const START_MS: u64 = 30_000;
+pub(crate) const START_MS: u64 = 30_000;
 
 /// Time to wait for the first sign of a worker, and then for its first program, ms. A worker without signs shows in
 /// later steps, which have time limits of their own.
-pub const SIGN_MS: u64 = 10_000;
+pub(crate) const SIGN_MS: u64 = 10_000;
 
 /// Time to wait for jobs beyond their own duration and the worker's pauses, ms.
-pub const SETTLE_MS: u64 = 4_000;
+pub(crate) const SETTLE_MS: u64 = 4_000;
 
 /// A path to the folder of the fixtures that contains a blank.
-pub const BLANK: &str = "a b";
+pub(crate) const BLANK: &str = "a b";
 
 /// Time for a job to be moved after its program has ended, ms.
 const REST_MS: u64 = 200;
 
 /// Time for a reason file to appear, ms.
-pub const REASON_MS: u64 = 1_000;
+pub(crate) const REASON_MS: u64 = 1_000;
 
 /// A conversation under construction.
 pub struct Talk {
@@ -87,13 +87,13 @@ impl Talk {
     }
 
     /// A new job.
-    pub fn draft(&mut self) -> Draft {
+    pub(crate) fn draft(&mut self) -> Draft {
         self.drafts += 1;
         Draft::new(self.drafts)
     }
 
     /// Gives workers a path of the program that contains a blank.
-    pub fn run_behind_a_blank(&mut self) -> &mut Self {
+    pub(crate) fn run_behind_a_blank(&mut self) -> &mut Self {
         let what = PathKind::Link { to: ".".to_owned() };
         self.plan.fixtures.push(Fixture::Path { name: BLANK.to_owned(), what });
         self.runner_in = "{{folder}}/a b";
@@ -158,19 +158,19 @@ impl Talk {
     }
 
     /// Puts a plain job.
-    pub fn put_plain(&mut self) {
+    pub(crate) fn put_plain(&mut self) {
         let job = self.draft();
         self.put(&job);
     }
 
     /// Puts a job with other content.
-    pub fn put_as(&mut self, draft: &Draft, content: Payload) {
+    pub(crate) fn put_as(&mut self, draft: &Draft, content: Payload) {
         self.put_unseen(draft, content);
         self.expect_end(draft);
     }
 
     /// Puts a job without waiting for its name, because the name does not show its end.
-    pub fn put_unseen(&mut self, draft: &Draft, content: Payload) {
+    pub(crate) fn put_unseen(&mut self, draft: &Draft, content: Payload) {
         let name = draft.name.expand(&Vars::new()).unwrap_or_default();
         let is_plain = name.len() <= 100 && !name.iter().any(u8::is_ascii_control);
         let has_to_run = is_plain
@@ -182,7 +182,7 @@ impl Talk {
     }
 
     /// Adds the end of a job to the next wait.
-    pub fn expect_end(&mut self, draft: &Draft) {
+    pub(crate) fn expect_end(&mut self, draft: &Draft) {
         let glob = format!("{{done,failed}}/**/*{}*", draft.tag);
         if !self.awaited.contains(&glob) {
             self.awaited.push(glob);
@@ -190,7 +190,7 @@ impl Talk {
     }
 
     /// Adds the time of a job, and the ends of its program if it must run.
-    pub fn expect_run(&mut self, draft: &Draft, has_to_run: bool) {
+    pub(crate) fn expect_run(&mut self, draft: &Draft, has_to_run: bool) {
         let attempts = limit(&self.facts, ATTEMPTS);
         let succeeds = job::succeeds(&draft.play);
         self.may_leave |= !has_to_run;
@@ -203,7 +203,7 @@ impl Talk {
     }
 
     /// Makes the next look wait for reason files, because jobs may fail.
-    pub fn may_fail(&mut self) {
+    pub(crate) fn may_fail(&mut self) {
         self.fails = true;
     }
 
@@ -215,7 +215,7 @@ impl Talk {
     }
 
     /// Looks at the queue before any worker starts.
-    pub fn look_before(&mut self) {
+    pub(crate) fn look_before(&mut self) {
         self.look(BEFORE, 0);
     }
 
@@ -233,12 +233,12 @@ impl Talk {
     }
 
     /// Waits until the program of a job has started, or ended.
-    pub fn wait_for(&mut self, draft: &Draft, ended: bool, within_ms: u64) {
+    pub(crate) fn wait_for(&mut self, draft: &Draft, ended: bool, within_ms: u64) {
         self.wait(performs(draft, ended), within_ms);
     }
 
     /// Waits until any program has started, which shows that the worker is ready.
-    pub fn wait_ready(&mut self) {
+    pub(crate) fn wait_ready(&mut self) {
         let folder = QUEUE.to_owned();
         if !self.is_strewn {
             self.wait(
@@ -251,18 +251,18 @@ impl Talk {
     }
 
     /// Looks twice while a program runs.
-    pub fn look_in_run(&mut self) {
+    pub(crate) fn look_in_run(&mut self) {
         self.look(IN_RUN, 0);
         self.look(IN_RUN, 0);
     }
 
     /// Waits for the ends of all jobs so far.
-    pub fn wait_for_ends(&mut self) {
+    pub(crate) fn wait_for_ends(&mut self) {
         self.wait_for_ends_within(0);
     }
 
     /// Waits for the ends of all jobs so far, with extra time in ms.
-    pub fn wait_for_ends_within(&mut self, more_ms: u64) {
+    pub(crate) fn wait_for_ends_within(&mut self, more_ms: u64) {
         let globs = std::mem::take(&mut self.awaited);
         let within_ms = SETTLE_MS + std::mem::take(&mut self.takes_ms) + more_ms;
         // A file in `done/` with the name of a job may be its result, so the ends of the programs are awaited
@@ -280,13 +280,13 @@ impl Talk {
     }
 
     /// Looks at the queue when all is at rest.
-    pub fn look_at_rest(&mut self) {
+    pub(crate) fn look_at_rest(&mut self) {
         let after_ms = if std::mem::take(&mut self.fails) { REASON_MS } else { REST_MS };
         self.look(REST, after_ms);
     }
 
     /// Starts a worker for the jobs so far, waits for all of them, and looks.
-    pub fn run_all(&mut self) -> usize {
+    pub(crate) fn run_all(&mut self) -> usize {
         self.look_before();
         let session = self.start();
         self.wait_ready();
@@ -296,7 +296,7 @@ impl Talk {
     }
 
     /// Puts another plain job, waits for its end, and looks.
-    pub fn run_one_more(&mut self) {
+    pub(crate) fn run_one_more(&mut self) {
         self.put_plain();
         self.wait_for_ends();
         self.look_at_rest();
@@ -316,7 +316,7 @@ impl Talk {
 }
 
 /// Effect: the program of a job has started, or ended.
-pub fn performs(draft: &Draft, ended: bool) -> AwaitedEffect {
+pub(crate) fn performs(draft: &Draft, ended: bool) -> AwaitedEffect {
     AwaitedEffect::Performs { actor: RUNNER.to_owned(), holds: format!("\"{}\"", draft.tag), ended }
 }
 
@@ -326,6 +326,6 @@ pub fn sleep(ms: u64) -> Vec<ActorStep> {
 }
 
 /// Script of a program that reports its standard input.
-pub fn looks_at_stdin() -> Vec<ActorStep> {
+pub(crate) fn looks_at_stdin() -> Vec<ActorStep> {
     vec![ActorStep::Look(Sight::Stdin)]
 }

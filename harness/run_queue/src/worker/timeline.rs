@@ -29,7 +29,7 @@ pub struct PutFile {
 
 impl PutFile {
     /// File name of a job in the inbox, or put into `processing/` by hand.
-    pub fn job_name(&self) -> Option<&[u8]> {
+    pub(crate) fn job_name(&self) -> Option<&[u8]> {
         let path = self.path.strip_prefix(QUEUE.as_bytes())?;
         let name = path.strip_prefix(b"/inbox/").or_else(|| path.strip_prefix(b"/processing/"))?;
         job::is_name(name).then_some(name)
@@ -80,7 +80,7 @@ impl WorkerLife {
     }
 
     /// True if it ended without a signal from the harness.
-    pub fn ended_by_itself(&self) -> bool {
+    pub(crate) fn ended_by_itself(&self) -> bool {
         self.exit.is_some() && self.signal.is_none()
     }
 }
@@ -104,7 +104,7 @@ pub struct Start {
 
 impl Start {
     /// True if it exited with status 0.
-    pub fn succeeded(&self) -> bool {
+    pub(crate) fn succeeded(&self) -> bool {
         self.end.is_some_and(|(_, exit)| exit == Exit::Code(0))
     }
 }
@@ -136,7 +136,7 @@ impl<'a> FolderSnapshot<'a> {
     }
 
     /// Files with exactly this content.
-    pub fn copies(&self, bytes: &[u8]) -> Vec<(&'static str, &'a FoundEntry)> {
+    pub(crate) fn copies(&self, bytes: &[u8]) -> Vec<(&'static str, &'a FoundEntry)> {
         self.files().filter(|(_, one)| holds(one, bytes)).collect()
     }
 }
@@ -256,7 +256,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Index of the put whose job a program runs.
-    pub fn job_of(&self, start: &Start) -> Option<usize> {
+    pub(crate) fn job_of(&self, start: &Start) -> Option<usize> {
         let given = start.given.as_deref()?;
         let is_jobs = |put: &PutFile| put.path.starts_with(b"queue/");
         let exact = self.puts.iter().position(|put| is_jobs(put) && !given.is_empty() && put.bytes == given);
@@ -275,14 +275,14 @@ impl<'a> Timeline<'a> {
 
     /// Times at which workers ended, and at which their successors began. A start by the dead worker may be
     /// recorded in between; the harness ends its program before.
-    pub fn deaths(&self) -> Vec<u64> {
+    pub(crate) fn deaths(&self) -> Vec<u64> {
         let over = self.lives.iter().filter_map(|life| life.over);
         let next = |over: u64| self.lives.iter().map(|life| life.begun).filter(|begun| *begun > over).min();
         over.flat_map(|over| [Some(over), next(over)].into_iter().flatten()).collect()
     }
 
     /// Times at which workers were killed.
-    pub fn kills(&self) -> Vec<u64> {
+    pub(crate) fn kills(&self) -> Vec<u64> {
         let is_kill =
             |life: &&WorkerLife| life.signal.as_ref().is_some_and(|(_, signal)| signal.starts_with("KILL"));
         self.lives.iter().filter(is_kill).filter_map(|life| life.over).collect()

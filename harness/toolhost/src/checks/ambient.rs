@@ -12,7 +12,7 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::{Payload, Segment};
 use peerproof_engine::data::plan::{Act, Chunking, Plan};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     SERVE.iter().map(|row| serve(*row)).chain(RUN.iter().map(|row| run(*row))).collect()
 }
 

@@ -19,7 +19,7 @@ mod start;
 mod stderr;
 mod timeout;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let first = vec![first_canary(), one_request(), one_value(), error_object(), ends(), exit_status()];
     [
         first,

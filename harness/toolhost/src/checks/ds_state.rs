@@ -13,7 +13,7 @@ mod session;
 /// Feature of this topic.
 const FEATURE: &str = "ds_state";
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     [
         session::checks(),
         deltas::checks(),

@@ -12,7 +12,7 @@ use peerproof_engine::data::finding::CANARY_FAILED;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![first_canary(), flushed_at_once(), many_requests()];
     checks.extend(chunking());
     checks.extend(pipelining());

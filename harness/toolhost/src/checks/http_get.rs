@@ -20,7 +20,7 @@ const HOSTS: &str = "MACHINA_HTTP_ALLOWED_HOSTS";
 /// Additional time for a fetch in ms.
 const FETCH_MS: u64 = 3_000;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     [allowed::checks(), evasion::checks()].into_iter().flatten().collect()
 }
 

@@ -15,7 +15,7 @@ mod key_store;
 /// Feature of this topic.
 const FEATURE: &str = "idempotency";
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![
         repeat_of_a_success(),
         repeats_among_others(),

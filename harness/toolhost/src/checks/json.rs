@@ -3,6 +3,6 @@
 use super::super::cases;
 use peerproof_engine::data::check::Check;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     cases::checks("json")
 }

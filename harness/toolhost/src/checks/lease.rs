@@ -9,7 +9,7 @@ mod use_once;
 /// Feature of this topic.
 const FEATURE: &str = "lease";
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     [use_once::checks(), refusals::checks(), limits::checks()].into_iter().flatten().collect()
 }
 

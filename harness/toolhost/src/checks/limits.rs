@@ -19,7 +19,7 @@ mod replies;
 /// `MAX_STDIN_BYTES` (`ipc` §7): all of standard input in run mode, a line without its LF in serve mode.
 const INPUT_BYTES_MAX: usize = 10 << 20;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = edges();
     checks.extend(overlong::checks());
     checks.extend(replies::checks());

@@ -7,7 +7,7 @@ use super::super::generate::{Theme, about};
 /// Number of requests in a conversation.
 const REQUESTS: u64 = 60;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         generated(
             "generated-conversations",

@@ -7,7 +7,7 @@ use peerproof_engine::data::plan::{Act, Chunking};
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::talk::{Request, Talk};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         eof_behind_pipelined_requests(),
         eof_behind_large_replies(),

@@ -8,7 +8,7 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::near_miss::{NearMiss, near_misses};
 use peerproof_engine::data::plan::Act;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = cases::checks("request");
     checks.push(near_misses_of_an_aid("serve"));
     checks.push(near_misses_of_an_aid("run"));

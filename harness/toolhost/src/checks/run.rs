@@ -9,7 +9,7 @@ use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::role::reference_aid;
 use super::super::talk::{Request, Talk, quoted, refused};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![first_canary(), success(), unknown_aid_with_garbage()];
     checks.extend(accepted_forms());
     checks.extend(refused_forms());

@@ -9,7 +9,7 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Chunking, Plan};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = cases::checks("tools");
     checks.extend([
         crash_alone(),

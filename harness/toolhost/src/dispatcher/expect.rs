@@ -8,12 +8,12 @@ use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::{Payload, Vars};
 
 /// The five types of an error object (`ipc` §5).
-pub const ERROR_TYPES: [&str; 5] = ["timeout", "crash", "parse_error", "not_found", "exception"];
+pub(crate) const ERROR_TYPES: [&str; 5] = ["timeout", "crash", "parse_error", "not_found", "exception"];
 
 /// Expectations of one call, stored in the `expect` of the step that sends it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CallExpect {
+pub(crate) struct CallExpect {
     /// Allowed results by clause, the most severe clause first. The first contradicted one becomes the finding.
     pub results: Vec<Expect>,
     /// Clause for a request that does not carry the call; `None` for the general one.
@@ -33,7 +33,7 @@ pub struct CallExpect {
 /// Allowed results under one clause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expect {
+pub(crate) struct Expect {
     /// Clause that is broken if no allowed result fits, nothing is printed, or the dispatcher dies.
     pub clause: ClauseId,
     /// Allowed results.
@@ -49,7 +49,7 @@ pub struct Expect {
 /// One allowed result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Allowed {
+pub(crate) enum Allowed {
     /// This JSON text, compared as a value, or a JSON string with a text of it.
     Output(Payload),
     /// An error object.
@@ -68,7 +68,7 @@ pub enum Allowed {
 /// Open choice that a call reveals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reveals {
+pub(crate) enum Reveals {
     /// Shape of the request to the toolhost.
     RequestShape,
     /// Form of the printed result: value or string.
@@ -86,7 +86,7 @@ pub enum Reveals {
 
 impl Reveals {
     /// Configuration key of the choice.
-    pub fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         match self {
             Self::RequestShape => "request_shape",
             Self::PrintedAs => "printed_as",
@@ -99,7 +99,7 @@ impl Reveals {
 /// Demand that processes of the toolhost are gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ExitedProcesses {
+pub(crate) struct ExitedProcesses {
     /// Clause that a living process breaks.
     pub clause: ClauseId,
     /// Label of the probe.
@@ -111,7 +111,7 @@ pub struct ExitedProcesses {
 /// Limit on the memory of the dispatcher with its toolhost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MemoryBound {
+pub(crate) struct MemoryBound {
     /// Clause that is broken above the limit.
     pub clause: ClauseId,
     /// Label of the samples with a small reply, in any session.
@@ -123,7 +123,7 @@ pub struct MemoryBound {
 }
 
 /// A printed result with its parts.
-pub struct PrintedResult<'a> {
+pub(crate) struct PrintedResult<'a> {
     /// The value.
     pub value: &'a Json,
     /// Value within a string that holds JSON.
@@ -134,7 +134,7 @@ pub struct PrintedResult<'a> {
 
 impl<'a> PrintedResult<'a> {
     /// Splits `value` into its parts.
-    pub fn new(value: &'a Json) -> Self {
+    pub(crate) fn new(value: &'a Json) -> Self {
         let text = |name| value.get(name).and_then(Json::as_str).unwrap_or_default();
         Self {
             value,
@@ -145,7 +145,7 @@ impl<'a> PrintedResult<'a> {
 }
 
 /// True if this can only be an error object, even a faulty one.
-pub fn is_error(value: &Json) -> bool {
+pub(crate) fn is_error(value: &Json) -> bool {
     let Some(error) = value.get("error") else { return false };
     error.as_bool() == Some(true) || value.get("type").is_some() && value.get("detail").is_some()
 }
@@ -153,28 +153,28 @@ pub fn is_error(value: &Json) -> bool {
 impl CallExpect {
     /// Adds an expectation of lower weight.
     #[must_use]
-    pub fn and(mut self, expect: impl Into<Self>) -> Self {
+    pub(crate) fn and(mut self, expect: impl Into<Self>) -> Self {
         self.results.extend(expect.into().results);
         self
     }
 
     /// Sets the clause for a request that does not carry the call.
     #[must_use]
-    pub fn request(mut self, clause: &str) -> Self {
+    pub(crate) fn request(mut self, clause: &str) -> Self {
         self.request = Some(clause.into());
         self
     }
 
     /// Allows an empty `detail`, because the toolhost gave no reason.
     #[must_use]
-    pub fn reasonless(mut self) -> Self {
+    pub(crate) fn reasonless(mut self) -> Self {
         self.reasonless = true;
         self
     }
 
     /// Demands that processes of the toolhost are gone at the probe `label`.
     #[must_use]
-    pub fn gone(mut self, clause: &str, label: &str, roles: &[&str]) -> Self {
+    pub(crate) fn gone(mut self, clause: &str, label: &str, roles: &[&str]) -> Self {
         let roles = roles.iter().map(|role| (*role).to_owned()).collect();
         self.gone.push(ExitedProcesses { clause: clause.into(), label: label.to_owned(), roles });
         self
@@ -182,7 +182,7 @@ impl CallExpect {
 
     /// Limits the growth of memory from the samples `baseline` to the samples `label`.
     #[must_use]
-    pub fn memory(mut self, clause: &str, baseline: &str, label: &str, growth_bytes_max: u64) -> Self {
+    pub(crate) fn memory(mut self, clause: &str, baseline: &str, label: &str, growth_bytes_max: u64) -> Self {
         let (baseline, label) = (baseline.to_owned(), label.to_owned());
         self.memory = Some(MemoryBound { clause: clause.into(), baseline, label, growth_bytes_max });
         self
@@ -197,55 +197,55 @@ impl From<Expect> for CallExpect {
 
 impl Expect {
     /// One allowed result for `clause`.
-    pub fn new(clause: &str, allowed: Allowed) -> Self {
+    pub(crate) fn new(clause: &str, allowed: Allowed) -> Self {
         Self { clause: clause.into(), allowed: vec![allowed], reason: None, reveals: None }
     }
 
     /// Success with this output (JSON text, compared as a value).
-    pub fn output(clause: &str, output: impl Into<String>) -> Self {
+    pub(crate) fn output(clause: &str, output: impl Into<String>) -> Self {
         Self::new(clause, Allowed::output(output))
     }
 
     /// An error object of one of these types; of any type if the list is empty.
-    pub fn error(clause: &str, types: &[&str]) -> Self {
+    pub(crate) fn error(clause: &str, types: &[&str]) -> Self {
         Self::new(clause, Allowed::error(types))
     }
 
     /// Adds another allowed result.
     #[must_use]
-    pub fn or(mut self, allowed: Allowed) -> Self {
+    pub(crate) fn or(mut self, allowed: Allowed) -> Self {
         self.allowed.push(allowed);
         self
     }
 
     /// Sets the reason code for a wrong result.
     #[must_use]
-    pub fn reason(mut self, reason: &str) -> Self {
+    pub(crate) fn reason(mut self, reason: &str) -> Self {
         self.reason = Some(reason.to_owned());
         self
     }
 
     /// Sets the open choice that the call reveals.
     #[must_use]
-    pub fn reveals(mut self, what: Reveals) -> Self {
+    pub(crate) fn reveals(mut self, what: Reveals) -> Self {
         self.reveals = Some(what);
         self
     }
 
     /// Sets the value of a choice for each allowed result, in their order.
     #[must_use]
-    pub fn choice(self, key: &str, values: &[&str]) -> Self {
+    pub(crate) fn choice(self, key: &str, values: &[&str]) -> Self {
         let values = values.iter().map(|value| (*value).to_owned()).collect();
         self.reveals(Reveals::Choice { key: key.to_owned(), values })
     }
 
     /// Index of the first allowed result that `printed` fits.
-    pub fn fit(&self, printed: &PrintedResult<'_>) -> Option<usize> {
+    pub(crate) fn fit(&self, printed: &PrintedResult<'_>) -> Option<usize> {
         self.allowed.iter().position(|allowed| allowed.misfit(printed).is_none())
     }
 
     /// Reason code if no allowed result fits.
-    pub fn misfit(&self, printed: &PrintedResult<'_>) -> Option<String> {
+    pub(crate) fn misfit(&self, printed: &PrintedResult<'_>) -> Option<String> {
         let mut codes = Vec::with_capacity(self.allowed.len());
         for allowed in &self.allowed {
             codes.push(allowed.misfit(printed)?);
@@ -257,25 +257,25 @@ impl Expect {
     }
 
     /// True if `printed` is an allowed output.
-    pub fn is_output(&self, printed: &PrintedResult<'_>) -> bool {
+    pub(crate) fn is_output(&self, printed: &PrintedResult<'_>) -> bool {
         let mut outputs = self.allowed.iter().filter(|allowed| matches!(allowed, Allowed::Output(_)));
         outputs.any(|allowed| allowed.misfit(printed).is_none())
     }
 
     /// Expectation in one phrase.
-    pub fn phrase(&self) -> String {
+    pub(crate) fn phrase(&self) -> String {
         self.allowed.iter().map(Allowed::phrase).collect::<Vec<_>>().join(", or ")
     }
 }
 
 impl Allowed {
     /// Success with this output.
-    pub fn output(output: impl Into<String>) -> Self {
+    pub(crate) fn output(output: impl Into<String>) -> Self {
         Self::Output(Payload::text(output))
     }
 
     /// An error object of one of these types.
-    pub fn error(types: &[&str]) -> Self {
+    pub(crate) fn error(types: &[&str]) -> Self {
         Self::Error { types: types.iter().map(|kind| (*kind).to_owned()).collect(), detail: None }
     }
 

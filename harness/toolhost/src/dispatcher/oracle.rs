@@ -17,14 +17,14 @@ use peerproof_engine::data::transcript::{Awaited, EventKind, Exit, Transcript};
 
 /// Clauses of every call.
 mod clause {
-    pub const ONE_REQUEST: &str = "TH-DISP-01";
-    pub const STRICT_REQUEST: &str = "TH-DISP-03";
-    pub const REQUEST_IS_THE_CALL: &str = "TH-DISP-04";
-    pub const ONE_VALUE: &str = "TH-DISP-07";
-    pub const ERROR_MEMBERS: &str = "TH-DISP-10";
-    pub const ERROR_TYPE: &str = "TH-DISP-11";
-    pub const NOTHING_LEFT: &str = "TH-DISP-31";
-    pub const NEVER_A_SIGNAL: &str = "TH-DISP-32";
+    pub(crate) const ONE_REQUEST: &str = "TH-DISP-01";
+    pub(crate) const STRICT_REQUEST: &str = "TH-DISP-03";
+    pub(crate) const REQUEST_IS_THE_CALL: &str = "TH-DISP-04";
+    pub(crate) const ONE_VALUE: &str = "TH-DISP-07";
+    pub(crate) const ERROR_MEMBERS: &str = "TH-DISP-10";
+    pub(crate) const ERROR_TYPE: &str = "TH-DISP-11";
+    pub(crate) const NOTHING_LEFT: &str = "TH-DISP-31";
+    pub(crate) const NEVER_A_SIGNAL: &str = "TH-DISP-32";
 }
 
 /// One call to a dispatcher process.
@@ -48,7 +48,7 @@ struct Played<'a> {
 }
 
 /// Judges the call of `session`.
-pub fn judge_session(transcript: &Transcript, session: usize, judgement: &mut Judgement) {
+pub(crate) fn judge_session(transcript: &Transcript, session: usize, judgement: &mut Judgement) {
     let Some(call) = Call::find(transcript, session) else { return };
     let before = judgement.findings.len();
     let seen_shape = call.toolhost(judgement);

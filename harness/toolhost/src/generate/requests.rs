@@ -41,7 +41,7 @@ const KEYS_MAX: usize = 40;
 const KEYS_KEPT: usize = 8;
 
 impl Maker {
-    pub fn new(facts: &Facts, enforce: bool, pace: Pace) -> Self {
+    pub(super) fn new(facts: &Facts, enforce: bool, pace: Pace) -> Self {
         let issue = facts.features.get("lease").and_then(|lease| lease.get("issue")).cloned();
         Self {
             roles: ROLES.iter().filter_map(|(name, _)| Some((*name, role(facts, name)?))).collect(),
@@ -57,17 +57,17 @@ impl Maker {
     }
 
     /// Forgets all but the latest keys, to make room for those of the next chapter.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         let spare = self.keys.len().saturating_sub(KEYS_KEPT);
         self.keys.drain(..spare);
     }
 
     /// True if a slow request may come now: always at a close pace, else once in `times`.
-    pub fn affords(&self, times: u64, rng: &mut Rng) -> bool {
+    pub(crate) fn affords(&self, times: u64, rng: &mut Rng) -> bool {
         self.pace == Pace::Close || rng.chance(1, times)
     }
 
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.roles.iter().any(|(role, _)| *role == name)
     }
 
@@ -151,7 +151,7 @@ impl Maker {
     }
 
     /// A valid request for `role`.
-    pub fn valid(&mut self, role: &'static str, rng: &mut Rng) -> GeneratedLine {
+    pub(super) fn valid(&mut self, role: &'static str, rng: &mut Rng) -> GeneratedLine {
         let input = self.input_text(role, rng);
         let request = self.members(role, input.as_deref());
         self.made(&request, role, rng)
@@ -169,7 +169,7 @@ impl Maker {
     }
 
     /// A request of any kind.
-    pub fn any(&mut self, rng: &mut Rng) -> GeneratedLine {
+    pub(super) fn any(&mut self, rng: &mut Rng) -> GeneratedLine {
         match rng.below(12) {
             0 | 1 if self.idempotency => self.keyed(rng),
             2 | 3 if self.ds_state => self.state(rng),
@@ -206,7 +206,7 @@ impl Maker {
     }
 
     /// A request that reads or writes slots.
-    pub fn state(&mut self, rng: &mut Rng) -> GeneratedLine {
+    pub(super) fn state(&mut self, rng: &mut Rng) -> GeneratedLine {
         let role = self.pick(&["put", "get", "get", "get", "remove", "echo", "counter", "fail"], rng);
         let input = self.input_text(role, rng);
         let mut request = self.members(role, input.as_deref());
@@ -217,7 +217,7 @@ impl Maker {
     }
 
     /// A request with a new or a used key.
-    pub fn keyed(&mut self, rng: &mut Rng) -> GeneratedLine {
+    pub(super) fn keyed(&mut self, rng: &mut Rng) -> GeneratedLine {
         let role = self.pick(&["counter", "counter", "echo", "put", "fail", "get"], rng);
         let (key, role, input) = match rng.below(10) {
             // Repeats a request.
@@ -254,7 +254,7 @@ impl Maker {
     }
 
     /// A request with or about leases.
-    pub fn leased(&mut self, rng: &mut Rng) -> GeneratedLine {
+    pub(crate) fn leased(&mut self, rng: &mut Rng) -> GeneratedLine {
         let tiers: [&'static str; 3] = ["tier1", "tier2", "tier3"];
         let role = self.pick(&tiers, rng);
         match rng.below(10) {
@@ -326,7 +326,7 @@ impl Maker {
     }
 
     /// Action id and standard input of a run.
-    pub fn for_run(&mut self, rng: &mut Rng) -> (String, GeneratedLine) {
+    pub(crate) fn for_run(&mut self, rng: &mut Rng) -> (String, GeneratedLine) {
         let role = self.pick(PLAIN_ROLES, rng);
         let mut request = Json::Object(Vec::new());
         if let Some(input) = self.input_text(role, rng) {
@@ -340,7 +340,7 @@ impl Maker {
     }
 
     /// Another action id of this peer.
-    pub fn other_aid(&self, rng: &mut Rng) -> String {
+    pub(crate) fn other_aid(&self, rng: &mut Rng) -> String {
         let role = self.pick(PLAIN_ROLES, rng);
         self.aid(role)
     }

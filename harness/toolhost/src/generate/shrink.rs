@@ -7,7 +7,7 @@ use peerproof_engine::data::plan::{Act, Plan};
 use super::{GeneratedLine, silent_lines};
 
 /// Smaller variants of step `at`, most promising first: fewer lines, then fewer and plainer members.
-pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
+pub(crate) fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
     let Some(step) = plan.steps.get(at) else { return Vec::new() };
     let Act::Send { payload, .. } = &step.act else { return Vec::new() };
     if step.canary || step.capture.is_some() {

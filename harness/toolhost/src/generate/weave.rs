@@ -29,28 +29,28 @@ pub(super) struct Weaver<'a> {
 
 impl<'a> Weaver<'a> {
     /// Creates an empty conversation on one session. With `strict`, every line must be answered.
-    pub fn new(facts: &'a Facts, session: Session, strict: bool, rng: &mut Rng) -> Self {
+    pub(super) fn new(facts: &'a Facts, session: Session, strict: bool, rng: &mut Rng) -> Self {
         let plan = Plan { sessions: vec![session], by_model: true, ..Plan::default() };
         Self { facts, plan, nonce: rng.below(1 << 40), burst: Vec::new(), bytes: 0, strict }
     }
 
     /// Finished conversation, which ends in order.
-    pub fn plan(mut self) -> Plan {
+    pub(super) fn plan(mut self) -> Plan {
         self.plan.steps.push(Step::new(Act::Finish));
         self.plan
     }
 
     /// Number of lines that wait to be sent.
-    pub fn waiting(&self) -> u64 {
+    pub(super) fn waiting(&self) -> u64 {
         self.burst.len() as u64
     }
 
     /// Bytes sent so far, without canaries.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub fn add(&mut self, made: GeneratedLine, pace: Pace, rng: &mut Rng) {
+    pub(super) fn add(&mut self, made: GeneratedLine, pace: Pace, rng: &mut Rng) {
         let alone = made.issues.is_some();
         if alone {
             self.flush(pace, rng);
@@ -65,7 +65,7 @@ impl<'a> Weaver<'a> {
     }
 
     /// Sends the waiting lines in one write, or in chunks.
-    pub fn flush(&mut self, pace: Pace, rng: &mut Rng) {
+    pub(super) fn flush(&mut self, pace: Pace, rng: &mut Rng) {
         if self.burst.is_empty() {
             return;
         }
@@ -96,7 +96,7 @@ impl<'a> Weaver<'a> {
     }
 
     /// Adds a plain valid request with a unique answer.
-    pub fn canary(&mut self) {
+    pub(super) fn canary(&mut self) {
         self.nonce += 1;
         let (request, expect) = match role(self.facts, "echo") {
             Some(echo) => {

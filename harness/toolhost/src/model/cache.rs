@@ -34,7 +34,7 @@ pub(super) enum EntryState {
 
 impl Entry {
     /// State of the entry for a request that is processed between `from_us` and `to_us`.
-    pub fn life(&self, from_us: u64, to_us: u64) -> EntryState {
+    pub(crate) fn life(&self, from_us: u64, to_us: u64) -> EntryState {
         if from_us.saturating_sub(self.to_us) > FORGOTTEN_US {
             EntryState::Gone
         } else if self.certain && to_us.saturating_sub(self.from_us) < HELD_US {
@@ -58,12 +58,12 @@ pub(super) struct Cache {
 
 impl Cache {
     /// Entries under `key`.
-    pub fn of(&self, key: &str) -> &[Entry] {
+    pub(super) fn of(&self, key: &str) -> &[Entry] {
         self.entries.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// Adds `entry`, replacing one of the same aid. Entries of other aids become uncertain.
-    pub fn insert(&mut self, key: &str, entry: Entry) {
+    pub(super) fn insert(&mut self, key: &str, entry: Entry) {
         let entries = self.entries.entry(key.to_owned()).or_default();
         entries.retain(|known| known.aid != entry.aid);
         let others = !entries.is_empty();
@@ -81,7 +81,7 @@ impl Cache {
     }
 
     /// Records that the entry of `aid` under `key` may have been replaced.
-    pub fn doubt(&mut self, key: &str, entry: Entry) {
+    pub(crate) fn doubt(&mut self, key: &str, entry: Entry) {
         let from_us = self.of(key).iter().find(|known| known.aid == entry.aid).map(|known| known.from_us);
         let entry =
             Entry { certain: false, result: None, from_us: from_us.unwrap_or(entry.from_us), ..entry };

@@ -47,14 +47,14 @@ fn rejected() -> Allowed {
 }
 
 impl Leases {
-    pub fn issue(&mut self, name: &str, lease: Option<Lease>) {
+    pub(crate) fn issue(&mut self, name: &str, lease: Option<Lease>) {
         match lease {
             Some(lease) => drop(self.known.insert(name.to_owned(), lease)),
             None => drop(self.known.remove(name)),
         }
     }
 
-    pub fn get_mut(&mut self, token: &Token) -> Option<&mut Lease> {
+    pub(super) fn get_mut(&mut self, token: &Token) -> Option<&mut Lease> {
         match token {
             Token::Captured(name) => self.known.get_mut(name),
             _ => None,
@@ -62,14 +62,14 @@ impl Leases {
     }
 
     /// Records that any lease may have been spent.
-    pub fn doubt(&mut self) {
+    pub(crate) fn doubt(&mut self) {
         for lease in self.known.values_mut().filter(|lease| lease.spent == Some(false)) {
             lease.spent = None;
         }
     }
 
     /// Effect of `token` on a request for `aid` of `tier` that is processed between `from_us` and `to_us`.
-    pub fn gate(&self, token: &Token, aid: &str, tier: u64, from_us: u64, to_us: u64) -> Gate {
+    pub(super) fn gate(&self, token: &Token, aid: &str, tier: u64, from_us: u64, to_us: u64) -> Gate {
         let required = Allowed::of(Outcome::LeaseRequired)
             .member("/tier", Match::Equals(tier.to_string()))
             .member("/aid", Match::Equals(super::super::talk::quoted(aid)));

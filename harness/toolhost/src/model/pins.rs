@@ -30,7 +30,7 @@ pub(super) struct Pins {
 }
 
 impl Pins {
-    pub fn of(facts: &Facts) -> Self {
+    pub(super) fn of(facts: &Facts) -> Self {
         let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
         for (name, _) in ROLES {
             let Some(value) = facts.roles.get(*name) else { continue };
@@ -63,31 +63,31 @@ impl Pins {
     }
 
     /// Pinned value of a choice.
-    pub fn get(&self, key: &str) -> Option<&str> {
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
         self.choices.get(key).map(String::as_str)
     }
 
-    pub fn is(&self, key: &str, value: &str) -> bool {
+    pub(super) fn is(&self, key: &str, value: &str) -> bool {
         self.get(key) == Some(value)
     }
 
     /// Pinned value of a boolean choice.
-    pub fn flag(&self, key: &str) -> Option<bool> {
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
         self.get(key).map(|value| value == "true")
     }
 
-    pub fn tool(&self, aid: &str) -> Option<&Tool> {
+    pub(super) fn tool(&self, aid: &str) -> Option<&Tool> {
         self.tools.get(aid)
     }
 
     /// Action ids of the tools that count their executions.
-    pub fn counters(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn counters(&self) -> impl Iterator<Item = &str> {
         let counts = |role: &str| matches!(role, "counter" | "tier1" | "tier2" | "tier3");
         self.tools.iter().filter(move |(_, tool)| counts(tool.role)).map(|(aid, _)| aid.as_str())
     }
 
     /// Action ids of other tools that may share a counter with the tool `aid`.
-    pub fn sharers<'a>(&'a self, aid: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn sharers<'a>(&'a self, aid: &'a str) -> impl Iterator<Item = &'a str> {
         let tiered = |role: &str| matches!(role, "tier1" | "tier2" | "tier3");
         let shares = self.tool(aid).is_some_and(|tool| tiered(tool.role));
         let others =
@@ -96,12 +96,12 @@ impl Pins {
     }
 
     /// Action id of the sleeping tool.
-    pub fn sleep_aid(&self) -> Option<&str> {
+    pub(crate) fn sleep_aid(&self) -> Option<&str> {
         self.tools.iter().find(|(_, tool)| tool.role == "sleep").map(|(aid, _)| aid.as_str())
     }
 
     /// True if no peer with these roles has a tool `aid`. A name that another tool might have is not certain.
-    pub fn is_unknown(&self, aid: &str) -> bool {
+    pub(crate) fn is_unknown(&self, aid: &str) -> bool {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':' | '/' | '@');
         if aid.starts_with('_') || aid.starts_with("AID.PEERPROOF.") || aid.starts_with("AID.NET.") {
             return self.tools.keys().any(|known| one_more_or_less(known, aid)) || !aid.chars().all(plain);
@@ -113,7 +113,7 @@ impl Pins {
     }
 
     /// True if the peer has a tool that may end the process.
-    pub fn may_abort(&self) -> bool {
+    pub(crate) fn may_abort(&self) -> bool {
         !self.is("crash_kind", "throw") && self.tools.values().any(|tool| tool.role == "crash")
     }
 }

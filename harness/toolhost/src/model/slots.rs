@@ -24,7 +24,7 @@ pub(super) struct Artifact {
 
 impl Artifact {
     /// The artifact as JSON.
-    pub fn to_json(&self) -> Json {
+    pub(super) fn to_json(&self) -> Json {
         Json::object([
             ("type", Json::from(self.kind.as_str())),
             ("provenance", Json::from(self.provenance.as_str())),
@@ -66,7 +66,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    pub fn apply(&self, before: &Slots) -> Slots {
+    pub(super) fn apply(&self, before: &Slots) -> Slots {
         if self.blurred {
             return unknown();
         }

@@ -74,12 +74,12 @@ pub(super) struct Judged {
 
 impl Judged {
     /// Judgement of the only request of a run, from which nothing is learned.
-    pub fn of_run(expect: Expect) -> Self {
+    pub(crate) fn of_run(expect: Expect) -> Self {
         Self { expect, clauses: Vec::new(), cases: Vec::new(), call: None }
     }
 
     /// True if only a refusal is correct.
-    pub fn is_refusal(&self) -> bool {
+    pub(super) fn is_refusal(&self) -> bool {
         self.call.is_none() && self.cases == [Case::Refused]
     }
 }
@@ -132,7 +132,7 @@ pub(super) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub fn new(pins: &'a Pins, lease_enforce: Option<&str>) -> Self {
+    pub(super) fn new(pins: &'a Pins, lease_enforce: Option<&str>) -> Self {
         let enforce = match lease_enforce {
             _ if !pins.lease => Some(false),
             None => Some(false),
@@ -157,7 +157,7 @@ impl<'a> World<'a> {
     }
 
     /// Judgement of a line that every peer refuses.
-    pub fn refused(&self, clause: &'static str) -> Judged {
+    pub(super) fn refused(&self, clause: &'static str) -> Judged {
         let expect = Expect::new(clause, self.reply(Outcome::Refused));
         let mut clauses = vec![("false_hit", "TH-IDEM-03")];
         if !clause.starts_with("TH-LEASE") && clause != "TH-LIMIT-05" && clause != "TH-JSON-06" {
@@ -168,7 +168,7 @@ impl<'a> World<'a> {
     }
 
     /// Judgement of a line that gets one reply with unknown content.
-    pub fn anything(&self, clause: &'static str) -> Judged {
+    pub(crate) fn anything(&self, clause: &'static str) -> Judged {
         let mut expect = Expect::new(clause, Allowed::of(Outcome::Any));
         if self.pins.may_abort() {
             expect = expect.or(Allowed::of(Outcome::Dies));
@@ -177,17 +177,17 @@ impl<'a> World<'a> {
     }
 
     /// Judgement of a configured lease request.
-    pub fn issue(&self) -> Judged {
+    pub(crate) fn issue(&self) -> Judged {
         Judged { cases: vec![Case::Aside], ..self.anything("TH-LEASE-03") }
     }
 
     /// Judgement of a blank line.
-    pub fn blank(&self, expect: Expect) -> Judged {
+    pub(super) fn blank(&self, expect: Expect) -> Judged {
         Judged { expect, clauses: Vec::new(), cases: vec![Case::Aside], call: None }
     }
 
     /// Judgement of `request`.
-    pub fn request(&self, request: &Request, span: Span) -> Judged {
+    pub(super) fn request(&self, request: &Request, span: Span) -> Judged {
         let pins = self.pins;
         if pins.issue_aid.as_deref() == Some(request.aid.as_str()) {
             return self.anything("TH-LEASE-03");
@@ -412,7 +412,7 @@ impl<'a> World<'a> {
 
     /// Learns from the actual reply. It is `None` if the reply is unknown; `lost` is true if even its correctness is
     /// unknown. Returns a finding about the state in the reply.
-    pub fn settle(
+    pub(crate) fn settle(
         &mut self,
         judged: &Judged,
         reply: Option<&Json>,
@@ -582,17 +582,17 @@ impl<'a> World<'a> {
     }
 
     /// Records a lease in the variable `name`; `None` if its terms are unknown.
-    pub fn issued(&mut self, name: &str, lease: Option<Lease>) {
+    pub(super) fn issued(&mut self, name: &str, lease: Option<Lease>) {
         self.leases.issue(name, lease);
     }
 
     /// Records that a refused request had a token. A careful peer keeps it valid.
-    pub fn doubt_leases(&mut self) {
+    pub(crate) fn doubt_leases(&mut self) {
         self.leases.doubt();
     }
 
     /// Records that a lease may have been issued.
-    pub fn leases_exist(&mut self) {
+    pub(crate) fn leases_exist(&mut self) {
         self.leases.any_issued = true;
     }
 

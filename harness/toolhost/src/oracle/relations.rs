@@ -14,7 +14,7 @@ use peerproof_engine::data::plan::Act;
 use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Judges the relations of a plan, the consistency of replies on an open choice, and the use of secrets.
-pub fn judge(transcript: &Transcript, judgement: &mut Judgement) {
+pub(super) fn judge(transcript: &Transcript, judgement: &mut Judgement) {
     let plan = &transcript.plan;
     let relations = Relation::all(plan);
     let captures = plan.steps.iter().any(|step| step.capture.is_some());

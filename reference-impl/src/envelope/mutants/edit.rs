@@ -35,14 +35,14 @@ pub enum Edit {
 const NESTING_MAX: usize = 512;
 
 /// A machine behind an [`Edit`].
-pub struct Edited {
+pub(super) struct Edited {
     inner: Inner,
     edit: Edit,
     input: Vec<u8>,
 }
 
 impl Edited {
-    pub fn new(inner: Inner, edit: Edit) -> Self {
+    pub(super) fn new(inner: Inner, edit: Edit) -> Self {
         Self { inner, edit, input: Vec::new() }
     }
 }
@@ -120,12 +120,12 @@ impl Edit {
 }
 
 /// True if the engine advanced the envelope by a stage.
-pub fn is_advanced(given: &Members, reply: &Members) -> bool {
+pub(crate) fn is_advanced(given: &Members, reply: &Members) -> bool {
     get(given, "current_stage") != get(reply, "current_stage")
 }
 
 /// True if the engine terminated the envelope.
-pub fn is_ended(given: &Members, reply: &Members) -> bool {
+pub(crate) fn is_ended(given: &Members, reply: &Members) -> bool {
     get(given, "terminated") != get(reply, "terminated")
 }
 

@@ -6,7 +6,7 @@ use crate::mutant::http::HttpFault;
 use crate::mutant::{carrier, config};
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     carrier(
         "http-answers-201",
         &["ENV-HTTP-01"],

@@ -480,7 +480,7 @@ fn restore_bounds(given: &Members, reply: &mut Members) {
 }
 
 /// All mutants of this file.
-pub const MUTANTS: &[Mutant] = &{
+pub(super) const MUTANTS: &[Mutant] = &{
     let mut all = [COERCING[0]; COERCING.len() + READING.len()];
     let mut at = 0;
     while at < all.len() {

@@ -54,7 +54,7 @@ fn is_of_bound(reply: &Members) -> bool {
 static CALLS: AtomicI64 = AtomicI64::new(0);
 
 /// All mutants of this file.
-pub const MUTANTS: &[Mutant] = table! {
+pub(super) const MUTANTS: &[Mutant] = table! {
     "loses-metadata" ["ENV-KEEP-02"] "Metadata is lost." =>
         Loses("metadata");
     "loses-feedback" ["ENV-KEEP-01", "ENV-ADV-04"] "The critic's feedback is lost." =>

@@ -8,7 +8,7 @@ use crate::machine::{Action, Event};
 use crate::mutant::{ShellFault, config, ends_at_silence, machine, shell, stays_after_eof, wrap};
 
 /// All mutants of this file.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     machine("says-nothing", &["ENV-FRAME-01"], "It exits with status 0 and says nothing.", |inner| {
         wrap(inner, |inner, event, now, actions| {
             inner.handle(event, now, actions);

@@ -6,7 +6,7 @@ pub(crate) use crate::mutant::text::{has, swap_all};
 use crate::mutant::{Mutant, Seam};
 
 /// Members of a message.
-pub type Object = Vec<(Text, Value)>;
+pub(crate) type Object = Vec<(Text, Value)>;
 
 pub(crate) const fn incoming<C, P, F>(
     id: &'static str,

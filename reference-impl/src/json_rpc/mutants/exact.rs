@@ -65,7 +65,7 @@ fn unwrap(element: &mut Value) {
 }
 
 /// The mutants.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     outgoing(
         "wraps-large-ids",
         &["RPC-JSON-06"],

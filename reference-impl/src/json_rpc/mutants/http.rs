@@ -5,7 +5,7 @@ use crate::mutant::carrier;
 use crate::mutant::http::HttpFault;
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     carrier(
         "http-result-created",
         &["RPC-HTTP-01"],

@@ -31,7 +31,7 @@ fn id_key(line: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Mutants of this seam that break the specification or the transport.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     incoming(
         "answers-notifications",
         &["RPC-NOTE-01"],

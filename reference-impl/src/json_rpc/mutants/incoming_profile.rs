@@ -48,7 +48,7 @@ fn filled(params: &mut Object, name: &str, value: &str) -> bool {
 }
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     incoming(
         "no-timeouts-in-batches",
         &["RPC-TIME-01"],

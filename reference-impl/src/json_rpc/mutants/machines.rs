@@ -8,7 +8,7 @@ use crate::mutant::{self, Inner, ShellFault, machine as mutant, shell, wrap};
 const CUT_BYTES: usize = (1 << 20) + 1;
 
 /// The mutants of these seams.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "one-line-a-read",
         &["RPC-FRAME-02"],

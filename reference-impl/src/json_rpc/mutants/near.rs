@@ -169,7 +169,7 @@ fn given(message: &Value) -> Option<&str> {
 }
 
 /// The mutants.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     parts("takes-url-safe-signatures", &["RPC-AUTH-01"], "- and _ are + and /.", |_, components| {
         mend(components, |given| given.replace('-', "+").replace('_', "/"));
     })

@@ -34,7 +34,7 @@ fn tasks(result: &mut Object) -> Option<&mut Vec<Value>> {
 }
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     outgoing(
         "prints-banner",
         &["RPC-FRAME-05"],

@@ -228,7 +228,7 @@ impl Task for Quiet {
 }
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     config("limit-too-small", &["RPC-SIZE-01"], "999,990 bytes are the limit.", |config| {
         config.limits.rpc_message_bytes_max = 999_990;
     }),

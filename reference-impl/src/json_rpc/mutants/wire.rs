@@ -43,7 +43,7 @@ pub struct Memory {
 const LINE_BYTES_MAX: usize = 1_100_000;
 
 /// A machine behind a [`Rewrite`].
-pub struct Wire {
+pub(crate) struct Wire {
     inner: Box<dyn Machine + Send>,
     rewrite: Rewrite,
     memory: Memory,
@@ -53,7 +53,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    pub fn new(inner: Box<dyn Machine + Send>, rewrite: Rewrite) -> Self {
+    pub(crate) fn new(inner: Box<dyn Machine + Send>, rewrite: Rewrite) -> Self {
         let intake = Intake::lines(LINE_BYTES_MAX);
         Self { inner, rewrite, memory: Memory::default(), intake, reply: Vec::new(), ended: false }
     }

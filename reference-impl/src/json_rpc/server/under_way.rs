@@ -85,7 +85,7 @@ impl Server {
     }
 
     /// Ends the calls that would take too long after the end of input.
-    pub fn hurry(&mut self, now: Millis, out: &mut Vec<Output>) {
+    pub(crate) fn hurry(&mut self, now: Millis, out: &mut Vec<Output>) {
         for id in self.jobs.ending_after(now + self.config.limits.rpc_eof_grace_ms) {
             let failure = Failure::new(FailureKind::Unavailable, "the input ended before the call was done");
             self.finish(id, Err(failure), now, out);

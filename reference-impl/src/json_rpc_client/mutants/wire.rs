@@ -15,7 +15,7 @@ pub struct Memory {
 }
 
 /// Function from one line, without its line feed, to any number of lines.
-pub type Rewrite = fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>;
+pub(super) type Rewrite = fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>;
 
 /// Rewritten lines, with the function.
 #[derive(Clone, Copy)]

@@ -69,7 +69,7 @@ fn is_malformed(call: &Call<'_>) -> bool {
 }
 
 /// Mutants of calls.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     parts(
         "unknown-tool-is-a-failed-call",
         &["MCP-TOL-01"],

@@ -46,7 +46,7 @@ fn behind_opening(memory: &Memory, line: &[u8], message: &Value) -> Vec<u8> {
 }
 
 /// Mutants of messages to the client.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     outgoing(
         "asks-at-once",
         &["MCP-INI-14", "MCP-CAP-05"],

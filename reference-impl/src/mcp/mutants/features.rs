@@ -53,7 +53,7 @@ fn level(call: &Call<'_>, name: &str) -> bool {
 }
 
 /// Mutants of resources, prompts and utilities.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     parts("has-no-ping", &["MCP-UTL-01"], "ping is an unknown method.", |_, parts| {
         parts.methods.remove("ping");
     }),

@@ -42,7 +42,7 @@ pub(super) fn no_params() -> Value {
 }
 
 /// Mutants of the opening and of capabilities.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     parts(
         "opens-without-version",
         &["MCP-INI-01"],

@@ -36,7 +36,7 @@ const LONG_NAME: &str = concat!(
 );
 
 /// Mutants of lists.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     parts("tool-without-schema", &["MCP-LST-01"], "A tool has no inputSchema.", |_, parts| {
         item(parts, "tools", "noargs", |tool| remove(tool, "inputSchema"));
     }),

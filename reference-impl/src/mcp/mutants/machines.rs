@@ -24,7 +24,7 @@ fn before_some(memory: &Memory, line: &[u8], before: &[u8]) -> Vec<u8> {
 }
 
 /// Mutants of these seams.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     mutant("greets", &["MCP-FRM-01"], "A banner comes before the first message.", |inner| {
         Box::new(Greeting { inner, has_greeted: false })
     }),

@@ -53,7 +53,7 @@ fn takes_id(line: &[u8], is_taken: fn(&Value) -> bool) -> Pass {
 }
 
 /// Mutants of malformed messages and of batches.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     incoming("drops-no-requests", &["MCP-BAS-07"], "An object that is no request is dropped.", |_, line| {
         if no_request(line).is_some() { Pass::Drop } else { Pass::Forward }
     }),

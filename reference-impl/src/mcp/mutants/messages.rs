@@ -52,7 +52,7 @@ fn errors(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
 }
 
 /// Mutants of messages.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     outgoing("loses-the-id-zero", &["MCP-BAS-01"], "The id 0 comes back as null.", |_, line| {
         ids(line, |id| (id.as_i64() == Some(0)).then_some(Value::Null))
     }),

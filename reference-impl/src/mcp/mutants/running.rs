@@ -75,7 +75,7 @@ fn progress(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
 }
 
 /// Mutants of calls in progress.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     both_ways(
         "mixes-calls",
         &["MCP-TOL-12"],

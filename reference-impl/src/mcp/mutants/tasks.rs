@@ -53,7 +53,7 @@ fn supports_tasks(tool: &str) -> bool {
 }
 
 /// Mutants of tasks.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     parts("refuses-tasks", &["MCP-TSK-01"], "A call with the member `task` is refused.", |_, parts| {
         wrap(parts, "tools/call", |call, _, answer| {
             if call.params.get("task").is_some() {

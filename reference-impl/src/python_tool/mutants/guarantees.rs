@@ -8,7 +8,7 @@ use crate::mutant::config;
 use crate::python_tool::{Config, GUARANTEES};
 
 /// Mutants with rewritten requests and replies.
-pub const MUTANTS: &[Mutant] = table! {
+pub(super) const MUTANTS: &[Mutant] = table! {
     "blocks-in-words" ["PT-FSW-01", "PT-NET-01", "PT-SUB-01"] "A tool runs without any guarantee, and the reply says that it was blocked." => Edit::Both(
         |request| remove(request, "capability_context"),
         |request, reply| {
@@ -76,7 +76,7 @@ pub const MUTANTS: &[Mutant] = table! {
 };
 
 /// Mutants with another shim or guard.
-pub const CONFIGURED: &[Mutant] = &[
+pub(crate) const CONFIGURED: &[Mutant] = &[
     config(
         "guards-after-the-import",
         &["PT-GUAR-06"],

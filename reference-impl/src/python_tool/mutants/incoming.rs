@@ -6,7 +6,7 @@ use crate::json::{Policy, Value};
 use crate::python_tool::request::is_entry;
 
 /// All mutants of this file.
-pub const MUTANTS: &[Mutant] = table! {
+pub(super) const MUTANTS: &[Mutant] = table! {
     "one-line-alone" ["PT-FRAME-02"] "Only the first line is read." => Edit::Bytes(|bytes| {
         bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec()
     });

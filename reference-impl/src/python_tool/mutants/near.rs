@@ -19,7 +19,7 @@ fn keep_one(request: &mut Value, pick: fn(&mut Vec<(crate::json::Text, Value)>))
 }
 
 /// Mutants with rewritten requests and replies.
-pub const MUTANTS: &[Mutant] = table! {
+pub(super) const MUTANTS: &[Mutant] = table! {
     "wraps-versions" ["PT-REQ-02"] "The protocol version is read into 32 bits." => Edit::Request(|request| {
         let version = request.get("protocol_version").and_then(Value::as_i64);
         if let Some(version) = version.filter(|version| *version > i64::from(u32::MAX)) {
@@ -70,7 +70,7 @@ pub const MUTANTS: &[Mutant] = table! {
 };
 
 /// Mutants with another process or shim.
-pub const CONFIGURED: &[Mutant] = &[
+pub(crate) const CONFIGURED: &[Mutant] = &[
     machine("impatient", &["PT-FRAME-04"], "A second of silence is the end of the input.", ends_at_silence),
     config("calls-twice", &["PT-REQ-21"], "A tool is called twice for a request.", |config| {
         let call = "        result = tool(order[\"payload\"])\n";
@@ -115,7 +115,7 @@ pub const CONFIGURED: &[Mutant] = &[
 ];
 
 /// Mutants with a fault of the transport.
-pub const CARRIED: &[Mutant] = &[
+pub(crate) const CARRIED: &[Mutant] = &[
     carrier(
         "service-mixes-large-replies",
         &["PT-SRV-18"],

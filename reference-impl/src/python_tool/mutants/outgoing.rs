@@ -7,7 +7,7 @@ use crate::json::{Policy, Value};
 use crate::mutant::values::each;
 
 /// All mutants of this file.
-pub const MUTANTS: &[Mutant] = table! {
+pub(super) const MUTANTS: &[Mutant] = table! {
     "says-nothing" ["PT-FRAME-01"] "It exits with status 0 and says nothing." => Edit::Output(|_, _| Vec::new());
     "says-it-twice" ["PT-FRAME-05"] "Each reply is written twice." => Edit::Output(|_, reply| reply.repeat(2));
     "greets" ["PT-FRAME-05"] "A line of its own stands before the reply." => Edit::Output(|_, reply| {

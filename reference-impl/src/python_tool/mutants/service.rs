@@ -15,7 +15,7 @@ use crate::python_tool::service::{HANDSHAKE, Sent};
 static LAST_SHAKEN: Mutex<Option<String>> = Mutex::new(None);
 
 /// Mutants with rewritten bodies.
-pub const MUTANTS: &[Mutant] = table! {
+pub(super) const MUTANTS: &[Mutant] = table! {
     "service-asks-for-tool" ["PT-SRV-01"] "The name of a tool is `tool`." => Edit::Posted(|request| {
         if is_call(request) {
             let tool = request.get("tool").cloned().unwrap_or(Value::Null);
@@ -271,7 +271,7 @@ pub const MUTANTS: &[Mutant] = table! {
 };
 
 /// Mutants with a fault in timeouts or transport.
-pub const CARRIED: &[Mutant] = &[
+pub(crate) const CARRIED: &[Mutant] = &[
     config("service-leaves-tools-running", &["PT-SRV-13"], "A tool whose time is over goes on.", |config| {
         config.at_timeout = [Sent::Continue; 2];
     }),

@@ -5,7 +5,7 @@ use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{Inner, ShellFault, config, machine, shell, stays_after_eof, wrap};
 
 /// All mutants of this file.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     machine("reads-once", &["PT-FRAME-04"], "Only what the first read brings is read.", |inner| {
         Box::new(ReadsOnce { inner, has_read: false })
     }),

@@ -41,19 +41,19 @@ pub struct FinishedCall {
 }
 
 /// Creates the members of a call's request.
-pub type Request = Box<dyn Fn(&Ready, &Config) -> Members>;
+pub(super) type Request = Box<dyn Fn(&Ready, &Config) -> Members>;
 
 /// Creates the members of a call's handshake.
-pub type Handshake = Box<dyn Fn(&Ready) -> Members>;
+pub(super) type Handshake = Box<dyn Fn(&Ready) -> Members>;
 
 /// Judges if the end of a handshake confirms all required guarantees.
-pub type Assured = Box<dyn Fn(&Ready, &Config, &End) -> bool>;
+pub(super) type Assured = Box<dyn Fn(&Ready, &Config, &End) -> bool>;
 
 /// Turns the end of a job into an outcome.
-pub type Judge = Box<dyn Fn(&Ready, &Config, End) -> Outcome>;
+pub(super) type Judge = Box<dyn Fn(&Ready, &Config, End) -> Outcome>;
 
 /// Creates the members of a result line.
-pub type Line = Box<dyn Fn(&str, Option<&Ready>, FinishedCall) -> Members>;
+pub(super) type Line = Box<dyn Fn(&str, Option<&Ready>, FinishedCall) -> Members>;
 
 /// Replaceable parts of a runtime.
 pub struct Parts {
@@ -114,7 +114,7 @@ impl Runtime {
     }
 
     /// Next step that is possible now. Ask again after each end, until it returns `None` and no job is running.
-    pub fn due(&mut self) -> Option<RuntimeStep> {
+    pub(crate) fn due(&mut self) -> Option<RuntimeStep> {
         let is_under_way = self.courses.iter().any(|course| course.begun && !course.ended);
         if is_under_way && self.config.choices.order_of_calls == Order::OneByOne {
             return None;

@@ -8,7 +8,7 @@ use crate::run_log::digest::sha256_hex;
 use crate::run_log::line::text_of;
 
 /// Edit of a line, with its LF unless it is cut.
-pub type Edit = fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>;
+pub(super) type Edit = fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>;
 
 /// Rewriting of a mutant.
 #[derive(Debug, Clone, Copy)]
@@ -230,7 +230,7 @@ pub(super) fn odd_sizes(inner: Inner) -> Inner {
 }
 
 /// Log of an unfinished run with a `run_finished` appended.
-pub fn closed(log: &[u8]) -> Vec<u8> {
+pub(crate) fn closed(log: &[u8]) -> Vec<u8> {
     let end = memchr::memrchr(b'\n', log).map_or(0, |end| end + 1);
     let lines: Vec<&[u8]> = log[..end].split_inclusive(|byte| *byte == b'\n').collect();
     let read = |line: &&[u8]| Value::parse(line, 128, &Policy::default()).unwrap_or(Value::Null);

@@ -245,7 +245,7 @@ pub fn config(choices: &[(&str, &str)]) -> Config {
 }
 
 /// Runs the runner that `build` creates.
-pub fn run_by(
+pub(crate) fn run_by(
     build: impl FnOnce() -> Box<dyn Machine + Send>,
     request: &str,
     blocks: &[&str],
@@ -259,12 +259,16 @@ pub fn run(choices: &[(&str, &str)], request: &str, blocks: &[&str]) -> MachineO
 }
 
 /// Runs the replayer that `build` creates.
-pub fn replay_by(build: impl FnOnce() -> Box<dyn Machine + Send>, log: &[u8], chunk: usize) -> MachineOutput {
+pub(crate) fn replay_by(
+    build: impl FnOnce() -> Box<dyn Machine + Send>,
+    log: &[u8],
+    chunk: usize,
+) -> MachineOutput {
     World { input: log, chunk, blocks: &["<NOOP><END>"] }.play(&mut *build())
 }
 
 /// Runs a replayer with these rules.
-pub fn replay_with(rules: Box<dyn Rules>, choices: &[(&str, &str)], log: &str) -> MachineOutput {
+pub(crate) fn replay_with(rules: Box<dyn Rules>, choices: &[(&str, &str)], log: &str) -> MachineOutput {
     replay_by(|| Box::new(Replayer::new(config(choices), rules)), log.as_bytes(), 1 << 16)
 }
 
@@ -298,7 +302,7 @@ pub const REQUEST: &str = r#"{"goal_id":"g","inputs":{"k":1},"control_mode":"POL
     {"aid":"SPELLED","name":"spelled","tags":[],"deterministic":true}]}"#;
 
 /// Driver outputs that use all tools of [`REQUEST`] and then stop.
-pub const BLOCKS: &[&str] = &[
+pub(crate) const BLOCKS: &[&str] = &[
     r#"<PICK><SID0001><INP>{"slot":3,"artifact":{"type":"t","provenance":"p","content_json":"\"é\"","size_bytes":4}}</INP><END>"#,
     r#"<PICK><SID0002><INP>{"k":{"a":[1,2.50],"b":null}, "m":[]}</INP><END>"#,
     "<PICK><SID0003><END>",
@@ -311,7 +315,7 @@ pub const BLOCKS: &[&str] = &[
 ];
 
 /// Log of a correct run of both, without a line for the empty patch: no other line depends on it.
-pub fn honest() -> String {
+pub(crate) fn honest() -> String {
     let seen = run(&[("ask_sup_ends", "false"), ("empty_patch_logged", "false")], REQUEST, BLOCKS);
     assert_eq!((seen.status, seen.left), (Some(0), 0), "{}", seen.log);
     seen.log

@@ -1,9 +1,9 @@
 //! Tests of the life of jobs.
 
 use super::*;
-use crate::run_queue::STATUS_SECOND;
 use crate::run_queue::Treat;
 use crate::run_queue::choices::{Choices, SecondWorker, Sigterm};
+use crate::run_queue::worker::STATUS_SECOND;
 
 fn worked(world: &World, config: Config) -> AtWork {
     let mut worker = AtWork::new(world, 1, config);

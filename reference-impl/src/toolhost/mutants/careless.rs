@@ -31,7 +31,7 @@ fn bare(memory: &Memory, request: &[u8]) -> bool {
 }
 
 /// The mutants of this seam.
-pub const CARELESS_MUTANTS: &[Mutant] = &[
+pub(crate) const CARELESS_MUTANTS: &[Mutant] = &[
     incoming("aids-lose-their-path", &["TH-REQ-03"], "A path before an aid is cut off.", |_, request| {
         reworded(request, "aid", |aid| {
             let cut = aid.rsplit('\\').next().unwrap_or_default();

@@ -25,7 +25,7 @@ const HIT: &[u8] = b"{\"ok\":true,\"status\":\"OK\",\"output_json\":\"null\",\"e
     \"idempotent_hit\":true,\"ds_state\":{\"delta\":true,\"slots\":{}}}";
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     incoming(
         "keys-of-objects-are-known",
         &["TH-IDEM-18"],

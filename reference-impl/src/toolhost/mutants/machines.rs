@@ -14,7 +14,7 @@ const fn run_mutant(
 }
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "reverses-replies",
         &["TH-FRAME-02"],

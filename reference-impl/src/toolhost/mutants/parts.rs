@@ -13,7 +13,7 @@ use crate::toolhost::{
 };
 
 /// The mutants of these seams.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     config("nests-to-32", &["TH-JSON-05"], "More than 32 levels of nesting are refused.", |config| {
         config.limits.nesting_max = 32;
     }),

@@ -12,7 +12,7 @@ const PATIENCE_MS: Millis = 1_000;
 const BELATED_MS: Millis = 700;
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "ends-in-a-pause",
         &["TH-FRAME-01"],

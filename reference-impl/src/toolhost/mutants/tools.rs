@@ -6,7 +6,7 @@ use crate::mutant::parts as hole;
 use crate::toolhost::{AllowedHosts, Answer, Components, Config, Context, HttpGet, Input, Step, Tool};
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     hole("urls-match-case", &["TH-HTTP-07"], "A host in capitals matches nothing.", |config, components| {
         replace(config, components, |list, url| {
             let capitals = host(url)?.contains(|c: char| c.is_ascii_uppercase());

@@ -53,7 +53,7 @@ pub struct Memory {
 const REQUEST_BYTES_MAX: usize = 24 * 1024 * 1024;
 
 /// A machine behind a [`Rewrite`].
-pub struct Wire {
+pub(super) struct Wire {
     inner: Box<dyn Machine + Send>,
     rewrite: Rewrite,
     memory: Memory,
@@ -66,7 +66,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    pub fn new(inner: Box<dyn Machine + Send>, rewrite: Rewrite, run_mode: bool) -> Self {
+    pub(super) fn new(inner: Box<dyn Machine + Send>, rewrite: Rewrite, run_mode: bool) -> Self {
         let memory = Memory { run_mode, ..Memory::default() };
         let intake = if run_mode { Intake::whole } else { Intake::lines };
         Self {
@@ -201,33 +201,33 @@ impl Machine for Wire {
 }
 
 /// Forwards every request.
-pub fn forward(_: &mut Memory, _: &[u8]) -> Pass {
+pub(crate) fn forward(_: &mut Memory, _: &[u8]) -> Pass {
     Pass::Forward
 }
 
 /// Leaves every reply unchanged.
-pub fn unchanged(_: &mut Memory, reply: &[u8]) -> Vec<u8> {
+pub(crate) fn unchanged(_: &mut Memory, reply: &[u8]) -> Vec<u8> {
     line(reply.to_vec())
 }
 
 /// Appends the LF.
-pub fn line(mut reply: Vec<u8>) -> Vec<u8> {
+pub(super) fn line(mut reply: Vec<u8>) -> Vec<u8> {
     reply.push(b'\n');
     reply
 }
 
 /// Replaces a request, or forwards it if it is unchanged.
-pub fn replaced(old: &[u8], new: Vec<u8>) -> Pass {
+pub(super) fn replaced(old: &[u8], new: Vec<u8>) -> Pass {
     if old == new.as_slice() { Pass::Forward } else { Pass::Replace(new) }
 }
 
 /// Value of a request, if it is strict JSON.
-pub fn value(request: &[u8]) -> Option<Value> {
+pub(super) fn value(request: &[u8]) -> Option<Value> {
     Value::parse(request, 128, &Choices::default().policy()).ok()
 }
 
 /// Request without the members for which `drop` returns true.
-pub fn without(request: &Value, drop: impl Fn(&str, &Value) -> bool) -> Vec<u8> {
+pub(super) fn without(request: &Value, drop: impl Fn(&str, &Value) -> bool) -> Vec<u8> {
     let mut out = b"{".to_vec();
     for (name, value) in request.as_object().unwrap_or_default() {
         let name = name.to_lossy();
@@ -246,7 +246,7 @@ pub fn without(request: &Value, drop: impl Fn(&str, &Value) -> bool) -> Vec<u8> 
 }
 
 /// Success reply of the current mode with this `output_json`, already escaped.
-pub fn success(memory: &Memory, output: &str) -> Vec<u8> {
+pub(super) fn success(memory: &Memory, output: &str) -> Vec<u8> {
     let state = if memory.run_mode { "{\"slots\":{}}" } else { "{\"delta\":true,\"slots\":{}}" };
     format!(
         "{{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{output}\",\"error\":\"\",\"ds_state\":{state}}}"
@@ -255,6 +255,6 @@ pub fn success(memory: &Memory, output: &str) -> Vec<u8> {
 }
 
 /// Host error reply.
-pub fn failure(error: &str) -> Vec<u8> {
+pub(super) fn failure(error: &str) -> Vec<u8> {
     format!("{{\"ok\":false,\"error\":\"{error}\"}}").into_bytes()
 }

@@ -15,7 +15,7 @@ fn only_known(object: Option<&Value>, known: &[&str]) -> bool {
 }
 
 /// Mutants of this seam in members and inputs.
-pub const MEMBER_MUTANTS: &[Mutant] = &[
+pub(crate) const MEMBER_MUTANTS: &[Mutant] = &[
     outgoing(
         "quotes-whole-aids",
         &["TH-LIMIT-07"],

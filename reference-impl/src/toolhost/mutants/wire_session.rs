@@ -7,7 +7,7 @@ use crate::json::Value;
 use crate::mutant::text::{has, swap};
 
 /// Mutants of this seam in sessions: keys, leases, state, fetching.
-pub const SESSION_MUTANTS: &[Mutant] = &[
+pub(crate) const SESSION_MUTANTS: &[Mutant] = &[
     outgoing("hit-without-flag", &["TH-IDEM-01"], "A hit does not say that it is one.", |_, reply| {
         line(swap(reply, ",\"idempotent_hit\":true", ""))
     }),

@@ -14,7 +14,7 @@ fn content_is(artifact: &Value, what: fn(&Value) -> bool) -> bool {
 }
 
 /// Mutants of this seam in slots, keys and tokens.
-pub const STATE_MUTANTS: &[Mutant] = &[
+pub(crate) const STATE_MUTANTS: &[Mutant] = &[
     incoming("wants-slots", &["TH-STATE-06"], "A state without `slots` is refused.", |_, text| {
         let state = value(text).and_then(|request| request.get("ds_state").cloned());
         refusing(state.is_some_and(|state| state.as_object().is_some() && state.get("slots").is_none()))

@@ -15,7 +15,7 @@ fn plain(memory: &Memory) -> Pass {
 }
 
 /// Mutants of this seam in syntax.
-pub const SYNTAX_MUTANTS: &[Mutant] = &[
+pub(crate) const SYNTAX_MUTANTS: &[Mutant] = &[
     incoming(
         "takes-plain-text",
         &["TH-JSON-01"],

@@ -10,7 +10,7 @@ use crate::mutant::text::{byte_a_character, has, swap, swap_all};
 const LIMIT: usize = 10 * 1024 * 1024;
 
 /// The mutants of this seam.
-pub const MUTANTS: &[Mutant] = &[
+pub(super) const MUTANTS: &[Mutant] = &[
     outgoing(
         "exits-after-one-reply",
         &["TH-FRAME-01"],

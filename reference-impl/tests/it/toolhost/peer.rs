@@ -4,7 +4,7 @@ use peerproof_reference::machine::{Action, Event, FetchError, Fetched, Machine};
 use peerproof_reference::toolhost::{Config, Mode, machine};
 use serde_json::{Value, json};
 
-pub struct Peer {
+pub(super) struct Peer {
     machine: Box<dyn Machine + Send>,
     pub now: u64,
     pub stdout: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub fn new(config: Config) -> Self {
+    pub(super) fn new(config: Config) -> Self {
         Self {
             machine: machine(config),
             now: 1_000_000,
@@ -33,30 +33,30 @@ impl Peer {
         }
     }
 
-    pub fn serve() -> Self {
+    pub(super) fn serve() -> Self {
         Self::with(|_| {})
     }
 
-    pub fn with(change: impl FnOnce(&mut Config)) -> Self {
+    pub(super) fn with(change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::new(Mode::Serve);
         change(&mut config);
         Self::new(config)
     }
 
-    pub fn chosen(choice: &str) -> Self {
+    pub(super) fn chosen(choice: &str) -> Self {
         let (key, value) = choice.split_once('=').unwrap();
         Self::with(|config| config.choices.set(key, value).unwrap())
     }
 
     /// Delivers one event without carrying out the resulting actions.
-    pub fn event(&mut self, event: Event<'_>) -> Vec<Action> {
+    pub(super) fn event(&mut self, event: Event<'_>) -> Vec<Action> {
         let mut actions = Vec::new();
         self.machine.handle(event, self.now, &mut actions);
         actions
     }
 
     /// Delivers one event and carries out everything that follows from it.
-    pub fn deliver(&mut self, event: Event<'_>) {
+    pub(super) fn deliver(&mut self, event: Event<'_>) {
         let mut actions = self.event(event);
         while !actions.is_empty() {
             let mut next = Vec::new();
@@ -86,27 +86,27 @@ impl Peer {
         }
     }
 
-    pub fn wants_stdin(&self) -> bool {
+    pub(super) fn wants_stdin(&self) -> bool {
         self.machine.wants_stdin()
     }
 
-    pub fn write(&mut self, bytes: &[u8]) {
+    pub(super) fn write(&mut self, bytes: &[u8]) {
         self.deliver(Event::Stdin(bytes));
     }
 
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.deliver(Event::StdinEof);
     }
 
     /// Replies since the last call.
-    pub fn replies(&mut self) -> Vec<Value> {
+    pub(super) fn replies(&mut self) -> Vec<Value> {
         let text = String::from_utf8(std::mem::take(&mut self.stdout)).unwrap();
         assert!(text.is_empty() || text.ends_with('\n'));
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Sends one raw line and returns its only reply.
-    pub fn line(&mut self, line: &str) -> Value {
+    pub(super) fn line(&mut self, line: &str) -> Value {
         self.write(line.as_bytes());
         self.write(b"\n");
         let mut replies = self.replies();
@@ -115,55 +115,55 @@ impl Peer {
         replies.remove(0)
     }
 
-    pub fn send(&mut self, request: Value) -> Value {
+    pub(super) fn send(&mut self, request: Value) -> Value {
         self.line(&request.to_string())
     }
 
     /// Calls the tool of a role.
-    pub fn call(&mut self, role: &str, input: Value) -> Value {
+    pub(super) fn call(&mut self, role: &str, input: Value) -> Value {
         self.send(request(role, input))
     }
 
     /// Current value of the tool `counter`. Each call increments it.
-    pub fn count(&mut self) -> u64 {
+    pub(super) fn count(&mut self) -> u64 {
         output(&self.call("COUNTER", json!({})))["count"].as_u64().unwrap()
     }
 
     /// `content_json` of slot `n`; `None` if it is empty.
-    pub fn slot(&mut self, n: usize) -> Option<String> {
+    pub(super) fn slot(&mut self, n: usize) -> Option<String> {
         let artifact = output(&self.call("GET", json!({ "slot": n })))["artifact"].clone();
         artifact["content_json"].as_str().map(str::to_owned)
     }
 }
 
-pub fn aid(role: &str) -> String {
+pub(super) fn aid(role: &str) -> String {
     format!("AID.PEERPROOF.{role}.v1")
 }
 
-pub fn request(role: &str, input: Value) -> Value {
+pub(super) fn request(role: &str, input: Value) -> Value {
     json!({ "aid": aid(role), "input_json": input.to_string() })
 }
 
 /// Request with further members.
-pub fn with(mut request: Value, members: Value) -> Value {
+pub(super) fn with(mut request: Value, members: Value) -> Value {
     for (name, value) in members.as_object().unwrap() {
         request[name] = value.clone();
     }
     request
 }
 
-pub fn artifact(content: &str) -> Value {
+pub(super) fn artifact(content: &str) -> Value {
     json!({ "type": "t", "provenance": "p", "content_json": content, "size_bytes": content.len() })
 }
 
 /// Output of a successful reply.
-pub fn output(reply: &Value) -> Value {
+pub(super) fn output(reply: &Value) -> Value {
     assert_eq!(reply["ok"], true, "{reply}");
     serde_json::from_str(reply["output_json"].as_str().unwrap()).unwrap()
 }
 
 /// Asserts the rules for every reply.
-pub fn check(reply: &Value) {
+pub(super) fn check(reply: &Value) {
     let Some(status) = reply.get("status") else {
         assert!(reply.get("token_id").is_some() || is_host_error(reply), "{reply}");
         return;
@@ -174,13 +174,13 @@ pub fn check(reply: &Value) {
 }
 
 /// True if no tool ran.
-pub fn is_host_error(reply: &Value) -> bool {
+pub(super) fn is_host_error(reply: &Value) -> bool {
     reply["ok"] == false
         && reply.get("status").is_none()
         && reply["error"].as_str().is_some_and(|e| !e.is_empty())
 }
 
-pub fn is_tool_error(reply: &Value) -> bool {
+pub(super) fn is_tool_error(reply: &Value) -> bool {
     reply["ok"] == false
         && reply["status"] == "TOOL_ERROR"
         && reply["error"].as_str().is_some_and(|e| !e.is_empty())

@@ -21,7 +21,7 @@ enum MatchCandidate {
 
 /// Assigns messages to earlier requests; returns the assigned answers and the unmatched messages. `first` is the number
 /// of the first frame.
-pub fn deal<'a, F: Face>(
+pub(crate) fn deal<'a, F: Face>(
     face: &F,
     asked: &[&PlacedExpectation<F>],
     output: &'a [Output<F::Message>],

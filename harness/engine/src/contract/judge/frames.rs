@@ -5,7 +5,7 @@ use crate::data::lines;
 use crate::data::transcript::{Event, EventKind, Transcript};
 
 /// Up to `most` frames of a session, and the bytes after the last one.
-pub fn of<F: Face>(
+pub(super) fn of<F: Face>(
     face: &F,
     transcript: &Transcript,
     session: usize,
@@ -53,7 +53,7 @@ pub fn of<F: Face>(
 }
 
 /// Contents of HTTP replies, one per request. `dues` tells for each request if an answer is due.
-pub fn of_bodies<F: Face>(
+pub(crate) fn of_bodies<F: Face>(
     face: &F,
     dues: &[bool],
     exchanges: &[HttpExchange<'_>],

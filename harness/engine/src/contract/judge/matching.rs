@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use crate::contract::face::{ExpectedPart, Face, SessionPosition, fitting};
 
 /// Maximum number of pairs that are tried one by one.
-pub const PAIRS_MAX: usize = 4_000_000;
+pub(crate) const PAIRS_MAX: usize = 4_000_000;
 
 /// Result: answer of each request, and unmatched messages.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Matching {
+pub(super) struct Matching {
     /// Index of the answer for each request.
     pub answers: Vec<Option<usize>>,
     /// Messages without a request.
@@ -24,7 +24,7 @@ pub struct Matching {
 }
 
 /// Request to be matched.
-pub struct PendingRequest<'a, F: Face> {
+pub(super) struct PendingRequest<'a, F: Face> {
     /// Allowed outcomes.
     pub part: &'a ExpectedPart<F>,
     /// Position in the session.
@@ -32,7 +32,7 @@ pub struct PendingRequest<'a, F: Face> {
 }
 
 /// Message to be matched.
-pub struct CandidateMessage<'a, F: Face> {
+pub(super) struct CandidateMessage<'a, F: Face> {
     /// The message.
     pub message: &'a F::Message,
     /// Key of the message.
@@ -43,13 +43,13 @@ pub struct CandidateMessage<'a, F: Face> {
 
 impl<'a, F: Face> CandidateMessage<'a, F> {
     /// Message that was complete at event `came`.
-    pub fn new(face: &F, message: &'a F::Message, came: usize) -> Self {
+    pub(super) fn new(face: &F, message: &'a F::Message, came: usize) -> Self {
         Self { message, key: face.key(message), came }
     }
 }
 
 /// Assigns messages to requests, ignoring their order in time.
-pub fn assign<F: Face>(face: &F, parts: &[ExpectedPart<F>], messages: &[F::Message]) -> Matching {
+pub(crate) fn assign<F: Face>(face: &F, parts: &[ExpectedPart<F>], messages: &[F::Message]) -> Matching {
     let places: Vec<PendingRequest<'_, F>> =
         parts.iter().map(|part| PendingRequest { part, spot: SessionPosition::default() }).collect();
     let things: Vec<CandidateMessage<'_, F>> =
@@ -81,7 +81,7 @@ pub fn assign<F: Face>(face: &F, parts: &[ExpectedPart<F>], messages: &[F::Messa
 
 /// Assigns messages that fit nothing to unanswered requests: first by key, then in order to those of the latest round
 /// before them, those that need an answer first. Returns the superfluous messages.
-pub fn misfits<F: Face>(
+pub(super) fn misfits<F: Face>(
     places: &[PendingRequest<'_, F>],
     things: &[CandidateMessage<'_, F>],
     mut left: Vec<usize>,
@@ -113,7 +113,7 @@ pub fn misfits<F: Face>(
 }
 
 /// Assigns messages to requests by keys that are unique among the requests; returns the other messages.
-pub fn by_key<F: Face>(
+pub(crate) fn by_key<F: Face>(
     places: &[PendingRequest<'_, F>],
     things: &[CandidateMessage<'_, F>],
     answers: &mut [Option<usize>],
@@ -138,7 +138,7 @@ pub fn by_key<F: Face>(
 
 /// Assigns to as many places as possible one of `things` that fits. `groups` labels each place: earlier groups are
 /// served first, in order if possible. Returns for each thing its place.
-pub fn pair<G: PartialEq>(
+pub(super) fn pair<G: PartialEq>(
     groups: &[G],
     things: usize,
     fits: &dyn Fn(usize, usize) -> bool,

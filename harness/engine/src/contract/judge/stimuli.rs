@@ -8,7 +8,7 @@ use crate::data::plan::{Act, Plan, Step};
 use crate::data::transcript::{EventKind, Transcript};
 
 /// Stimulus with its position.
-pub struct PlacedStimulus<'a> {
+pub(super) struct PlacedStimulus<'a> {
     /// Stimulus for the face.
     pub stimulus: Stimulus<'a>,
     /// Position in the session.
@@ -18,7 +18,7 @@ pub struct PlacedStimulus<'a> {
 }
 
 /// Lines of each session, or its single message.
-pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<RequestLine>> {
+pub(super) fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<RequestLine>> {
     let sessions = transcript.plan.sessions.iter().enumerate();
     sessions
         .map(|(session, spec)| match face.framing(&spec.command) {
@@ -30,7 +30,7 @@ pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<RequestLine>
 }
 
 /// All stimuli. A line stands where its step was written, before its consequences.
-pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<RequestLine>]) -> Vec<PlacedStimulus<'a>> {
+pub(super) fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<RequestLine>]) -> Vec<PlacedStimulus<'a>> {
     let plan: &Plan = &transcript.plan;
     let begun: Vec<BTreeMap<usize, (usize, usize)>> =
         (0..lines.len()).map(|session| lines::begun(transcript, session)).collect();

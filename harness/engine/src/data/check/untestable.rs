@@ -18,7 +18,7 @@ pub struct Untestable {
 
 impl Untestable {
     /// Code: the user interrupted the conversation.
-    pub const INTERRUPTED: &'static str = "interrupted";
+    pub(crate) const INTERRUPTED: &'static str = "interrupted";
     /// Code: this machine lacks what the check needs.
     pub const MACHINE: &'static str = "machine";
     /// Code: the peer lacks the command.

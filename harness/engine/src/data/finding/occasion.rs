@@ -111,7 +111,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// True if the message holds no request, so that a peer that breaks down at it never reached its content.
-    pub fn has_no_meaning(self) -> bool {
+    pub(crate) fn has_no_meaning(self) -> bool {
         matches!(
             self,
             Self::Scalar | Self::Lines | Self::Blank | Self::Malformed | Self::Binary | Self::Large

@@ -50,7 +50,7 @@ impl Json {
     }
 
     /// Calls `change` with every object in this value, itself included.
-    pub fn for_each_object(&mut self, mut change: impl FnMut(&mut Vec<(String, Json)>)) {
+    pub(crate) fn for_each_object(&mut self, mut change: impl FnMut(&mut Vec<(String, Json)>)) {
         let mut pending = vec![self];
         while let Some(value) = pending.pop() {
             if let Json::Object(members) = value {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Json, Number};
 
 /// Maximum nesting for serde, which recurses. Deeper values are an error.
-pub const SERDE_DEPTH_MAX: usize = 128;
+pub(crate) const SERDE_DEPTH_MAX: usize = 128;
 
 /// Value with the number of levels that may still open inside it.
 struct NestedValue<'a>(&'a Json, usize);

@@ -187,7 +187,7 @@ impl Json {
     }
 
     /// Appends the text of [`Json::to_text`].
-    pub fn write_text(&self, out: &mut String) {
+    pub(crate) fn write_text(&self, out: &mut String) {
         write(out, self, &mut Compact);
     }
 

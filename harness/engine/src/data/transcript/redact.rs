@@ -10,7 +10,7 @@ use super::{Event, EventKind, FoundEntry, SightResult, Transcript};
 use crate::data::payload::{Payload, Segment, Vars};
 
 /// Minimum length of a secret: replacing shorter values would garble unrelated bytes.
-pub const SECRET_BYTES_MIN: usize = 4;
+pub(crate) const SECRET_BYTES_MIN: usize = 4;
 /// Minimum length of a value that surely is not a protocol word.
 const SURELY_BYTES_MIN: usize = 8;
 /// Minimum number of characters of a secret, cut off at the end of a text, that are replaced.
@@ -112,7 +112,7 @@ impl Secrets {
     }
 
     /// Replaces every secret in `bytes`, and a partial secret at their end; returns true if there was any.
-    pub fn cover(&self, bytes: &mut [u8]) -> bool {
+    pub(crate) fn cover(&self, bytes: &mut [u8]) -> bool {
         // A long secret may contain a shorter one.
         let mut longest: Vec<&Secret> = self.0.iter().collect();
         longest.sort_by_key(|secret| std::cmp::Reverse(secret.text.len()));
@@ -135,7 +135,7 @@ impl Secrets {
     }
 
     /// Replaces every secret in text.
-    pub fn cover_text(&self, text: &mut String) {
+    pub(crate) fn cover_text(&self, text: &mut String) {
         let mut bytes = std::mem::take(text).into_bytes();
         self.cover(&mut bytes);
         // Replacements are ASCII and replace ASCII only.

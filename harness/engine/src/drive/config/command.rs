@@ -12,7 +12,7 @@ use crate::drive::transport::http::URL_PREFIX;
 ///
 /// # Errors
 /// Fails if it is empty, or if a placeholder is unknown, missing or unclosed.
-pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misconfigured> {
+pub(super) fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misconfigured> {
     let name = key.name;
     if argv.first().is_none_or(String::is_empty) {
         return Err(format!("the command `{name}` is empty; give the program and its arguments").into());
@@ -57,7 +57,7 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misc
 ///
 /// # Errors
 /// Names a placeholder that appears in neither.
-pub fn check_environment(
+pub(crate) fn check_environment(
     key: &ConfigKey,
     argv: &[String],
     env: &BTreeMap<String, String>,

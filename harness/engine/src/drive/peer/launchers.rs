@@ -32,7 +32,7 @@ pub(super) fn folders(variables: &BTreeMap<String, OsString>) -> Vec<(String, Os
 }
 
 /// Default folder below `HOME` for a variable of a launcher.
-pub fn default_folder(name: &str) -> Option<&'static str> {
+pub(crate) fn default_folder(name: &str) -> Option<&'static str> {
     FOLDERS.iter().find(|(known, _)| *known == name).map(|(_, below)| *below)
 }
 

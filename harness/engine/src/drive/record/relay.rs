@@ -52,7 +52,7 @@ pub(super) struct RelaySender {
 }
 
 impl RelaySender {
-    pub fn tell(&self, what: RelayEventKind) {
+    pub(super) fn tell(&self, what: RelayEventKind) {
         let at_us = u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         // Sending fails only after the recording has ended.
         let _ = self.to.send(RelayEvent { at_us, what });

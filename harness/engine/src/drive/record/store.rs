@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 const HELD_BYTES_MAX: usize = 1 << 20;
 
 /// Extracts the secret that a whole line of the server gives out, if any.
-pub type Issued = Box<dyn Fn(&[u8]) -> Option<String> + Send>;
+pub(super) type Issued = Box<dyn Fn(&[u8]) -> Option<String> + Send>;
 
 /// Secrets that must not be stored.
 #[derive(Default)]

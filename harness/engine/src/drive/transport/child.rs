@@ -302,7 +302,7 @@ impl ChildConnection {
     /// Takes standard input, output and error out of the connection, for a caller that transfers bytes faster than a
     /// recorder permits. The connection still ends the peer and its descendants, but no longer reads or writes. `None`
     /// if one of them is already closed.
-    pub fn lend_pipes(&mut self) -> Option<[OwnedFd; 3]> {
+    pub(crate) fn lend_pipes(&mut self) -> Option<[OwnedFd; 3]> {
         Some([self.stdin.take()?, self.stdout.take()?, self.stderr.take()?])
     }
 
@@ -328,7 +328,7 @@ impl ChildConnection {
     }
 
     /// Process ids of the peer and its living descendants, including orphans.
-    pub fn family_pids(&self) -> Vec<i32> {
+    pub(crate) fn family_pids(&self) -> Vec<i32> {
         let root = self.raw_pid();
         let family = process::descendants(root).into_iter().chain(self.orphans());
         let mut pids: Vec<i32> = family.map(|process| process.pid).chain([root]).collect();
@@ -338,7 +338,7 @@ impl ChildConnection {
     }
 
     /// Handle that ends the processes from another thread, while this one waits for the peer.
-    pub fn killer(&self) -> Killer {
+    pub(crate) fn killer(&self) -> Killer {
         Killer { pid: self.pid, reaped: Arc::clone(&self.reaped), marker: self.marker.clone() }
     }
 

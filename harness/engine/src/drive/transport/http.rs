@@ -10,10 +10,8 @@ use std::time::{Duration, Instant};
 use self::link::{ExchangeEnd, FollowUp, Idle, LaterPart, Link, PendingExchange, ReplyFailure};
 use self::reply::{Fault, HttpReply};
 use self::start::ServerAddress;
-pub use self::start::{
-    FreeAddress, ReadySign, ServerSpec, StartFault, URL_PREFIX, free_address, is_of_server, placeholders,
-    start,
-};
+pub use self::start::{FreeAddress, ReadySign, ServerSpec, StartFault, is_of_server, placeholders, start};
+pub(crate) use self::start::{URL_PREFIX, free_address};
 use super::child::ChildConnection;
 use super::inbox::micros;
 use super::{Connection, Log, Pumped, Source, Until, Waiting, gave_up, wait_for};

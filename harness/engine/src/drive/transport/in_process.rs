@@ -13,7 +13,7 @@ use super::{Connection, Log, Pumped, Until, Waiting, gave_up};
 use crate::data::budget::Budget;
 use crate::data::plan::Chunking;
 use crate::data::transcript::{EventKind, Exit};
-use crate::drive::machine::{Action, Fetched, Machine, MachineEvent, Millis};
+use crate::drive::machine::{Action, Machine, MachineEvent, Millis};
 
 /// Time of day at the machine's time 0, milliseconds since 1970.
 pub const UNIX_MS_AT_START: u64 = 1_700_000_000_000;
@@ -25,13 +25,9 @@ const SIGINT: i32 = 2;
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 
-/// Function that answers an [`Action::Fetch`].
-pub type Fetcher = Box<dyn FnMut(&Action) -> Result<Fetched, String>>;
-
 /// Machine behind the interface of a process.
 pub struct InProcessConnection {
     machine: Box<dyn Machine>,
-    fetcher: Option<Fetcher>,
     budget: Budget,
     now_us: u64,
     actions: Vec<Action>,
@@ -49,7 +45,7 @@ pub struct InProcessConnection {
 }
 
 enum WorkerAnswer {
-    Fetched(Result<Fetched, String>),
+    Fetched(String),
     SpawnFailed(String),
 }
 
@@ -69,7 +65,6 @@ impl InProcessConnection {
     pub fn new(machine: Box<dyn Machine>, budget: &Budget) -> Self {
         Self {
             machine,
-            fetcher: None,
             budget: budget.clone(),
             now_us: 0,
             actions: Vec::new(),
@@ -86,13 +81,6 @@ impl InProcessConnection {
         }
     }
 
-    /// Answers the machine's fetches through `fetcher`; without one every fetch fails.
-    #[must_use]
-    pub fn with_fetcher(mut self, fetcher: Fetcher) -> Self {
-        self.fetcher = Some(fetcher);
-        self
-    }
-
     fn has_ended(&self) -> bool {
         self.exit.is_some() || self.over_budget || self.finished
     }
@@ -107,7 +95,7 @@ impl InProcessConnection {
         if let Some(answer) = self.answers.pop_front() {
             self.now_us += ANSWER_US;
             match answer {
-                WorkerAnswer::Fetched(reply) => self.deliver(MachineEvent::Fetched(reply), log),
+                WorkerAnswer::Fetched(reply) => self.deliver(MachineEvent::Fetched(Err(reply)), log),
                 WorkerAnswer::SpawnFailed(failure) => self.deliver(MachineEvent::SpawnFailed(failure), log),
             }
             return true;
@@ -144,11 +132,7 @@ impl InProcessConnection {
                     self.wakes.insert(at);
                 }
                 Action::Fetch { .. } => {
-                    let reply = match &mut self.fetcher {
-                        Some(fetch) => fetch(&action),
-                        None => Err("there is no network here".to_owned()),
-                    };
-                    self.answers.push_back(WorkerAnswer::Fetched(reply));
+                    self.answers.push_back(WorkerAnswer::Fetched("there is no network here".to_owned()));
                 }
                 Action::Spawn { .. } => {
                     let words = "no process can be started from here".to_owned();

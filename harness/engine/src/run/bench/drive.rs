@@ -28,7 +28,7 @@ const PACE: Duration = Duration::from_micros(20);
 const CATCH_UP: Duration = Duration::from_millis(500);
 
 /// Conversation in progress: requests sent and replies read.
-pub struct Driver<'a> {
+pub(crate) struct Driver<'a> {
     live: &'a mut LivePeer,
     verifier: &'a mut Verifier,
     /// Requests one after the other ([`Workload::tape`]).
@@ -49,7 +49,7 @@ pub struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     /// Begins a conversation with the first variant of the request; `tape` is that of the workload.
-    pub fn new(
+    pub(crate) fn new(
         live: &'a mut LivePeer,
         verifier: &'a mut Verifier,
         workload: &Workload,
@@ -77,12 +77,12 @@ impl<'a> Driver<'a> {
     }
 
     /// Processor time and memory that the peer's processes have used so far.
-    pub fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         self.live.usage()
     }
 
     /// Peak memory of an observed one-shot process, taken after its request was sent and when its reply began.
-    pub fn peak_bytes(&self) -> u64 {
+    pub(crate) fn peak_bytes(&self) -> u64 {
         self.peak_bytes
     }
 
@@ -91,7 +91,7 @@ impl<'a> Driver<'a> {
     ///
     /// # Errors
     /// Fails if the peer ends, closes a pipe or answers wrongly.
-    pub fn closed(&mut self, window: u64, time: Duration) -> Result<Slice, Trouble> {
+    pub(crate) fn closed(&mut self, window: u64, time: Duration) -> Result<Slice, Trouble> {
         let mut slice = Slice::empty();
         self.judging = Duration::ZERO;
         let (first, began) = (self.answered, Instant::now());
@@ -134,7 +134,7 @@ impl<'a> Driver<'a> {
     ///
     /// # Errors
     /// Fails if the peer ends, closes a pipe or answers wrongly.
-    pub fn open_loop(&mut self, rate: f64, time: Duration) -> Result<Slice, Trouble> {
+    pub(crate) fn open_loop(&mut self, rate: f64, time: Duration) -> Result<Slice, Trouble> {
         let schedule = Schedule::new(rate, nanos(time));
         let mut slice = Slice::empty();
         let first = self.answered;
@@ -183,7 +183,7 @@ impl<'a> Driver<'a> {
     ///
     /// # Errors
     /// Fails if the peer closes a pipe too early or answers wrongly.
-    pub fn one_shot(&mut self, look: bool) -> Result<Duration, Trouble> {
+    pub(crate) fn one_shot(&mut self, look: bool) -> Result<Duration, Trouble> {
         self.queue(1);
         loop {
             match self.write() {
@@ -226,7 +226,7 @@ impl<'a> Driver<'a> {
     ///
     /// # Errors
     /// Fails if the peer ends, closes a pipe or answers wrongly.
-    pub fn first_reply(&mut self) -> Result<Duration, Trouble> {
+    pub(crate) fn first_reply(&mut self) -> Result<Duration, Trouble> {
         self.open()?;
         self.queue(1);
         let mut came = None;

@@ -63,7 +63,7 @@ impl Metric {
     }
 
     /// True if greater values are better.
-    pub fn more_is_better(self) -> bool {
+    pub(crate) fn more_is_better(self) -> bool {
         matches!(self, Self::ReqS | Self::MbS)
     }
 

@@ -135,12 +135,12 @@ impl LivePeer {
     }
 
     /// True if `frame` is a message of the peer's own that answers nothing.
-    pub fn is_aside(&self, frame: &[u8]) -> bool {
+    pub(crate) fn is_aside(&self, frame: &[u8]) -> bool {
         self.boundary.unmatched_frame(&self.facts, &Plan::default(), frame).is_some()
     }
 
     /// Handle with which the watchdog kills the peer.
-    pub fn killer(&self) -> Killer {
+    pub(crate) fn killer(&self) -> Killer {
         self.connection.killer()
     }
 
@@ -150,7 +150,7 @@ impl LivePeer {
     }
 
     /// Reason why the peer broke off: its exit and its last line on standard error.
-    pub fn last_words(&mut self) -> Trouble {
+    pub(crate) fn last_words(&mut self) -> Trouble {
         self.stdin = None;
         self.connection.pump(Until::Exited, LAST_WORDS, &mut NoTranscript);
         let how = match self.connection.exit() {
@@ -170,7 +170,7 @@ impl LivePeer {
     }
 
     /// Waits until the process has ended. [`LivePeer::end`] reaps it.
-    pub fn wait_for_end(&mut self, patience: Duration) {
+    pub(crate) fn wait_for_end(&mut self, patience: Duration) {
         self.connection.pump(Until::Exited, patience, &mut NoTranscript);
     }
 

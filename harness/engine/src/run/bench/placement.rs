@@ -15,11 +15,11 @@ pub struct Placement {
 }
 
 /// Both processes on one processor.
-pub const ONE_CORE: &str = "one-core";
+pub(crate) const ONE_CORE: &str = "one-core";
 /// Each process on a processor of its own.
-pub const TWO_CORES: &str = "two-cores";
+pub(crate) const TWO_CORES: &str = "two-cores";
 /// No process is pinned: the operating system refuses it.
-pub const UNPINNED: &str = "unpinned";
+pub(crate) const UNPINNED: &str = "unpinned";
 
 /// Placements that this machine can measure, and notes on the missing ones.
 pub fn placements() -> (Vec<Placement>, Vec<String>) {

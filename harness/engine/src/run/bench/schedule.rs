@@ -5,30 +5,30 @@
 
 /// Evenly spaced requests from time 0 on. All times are nanoseconds on the caller's clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     interval_ns: f64,
     total: u64,
 }
 
 impl Schedule {
     /// Schedules `rate` requests per second for `time_ns`, at least one.
-    pub fn new(rate: f64, time_ns: u64) -> Self {
+    pub(crate) fn new(rate: f64, time_ns: u64) -> Self {
         let interval_ns = 1e9 / rate.max(1e-3);
         Self { interval_ns, total: ((time_ns as f64 / interval_ns) as u64).max(1) }
     }
 
     /// Total number of requests.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
     /// Time at which request `index` (from 0) should be sent.
-    pub fn intended_ns(&self, index: u64) -> u64 {
+    pub(crate) fn intended_ns(&self, index: u64) -> u64 {
         (index as f64 * self.interval_ns) as u64
     }
 
     /// Number of requests due at `now_ns` and not among the `sent` ones.
-    pub fn due(&self, now_ns: u64, sent: u64) -> u64 {
+    pub(crate) fn due(&self, now_ns: u64, sent: u64) -> u64 {
         // Rounding may be off by one: the intended time decides.
         let near = (now_ns as f64 / self.interval_ns) as u64;
         let passed = if self.intended_ns(near) > now_ns {
@@ -42,12 +42,12 @@ impl Schedule {
     }
 
     /// Time at `now_ns` until the next request is due; `None` if all were sent.
-    pub fn wait_ns(&self, now_ns: u64, sent: u64) -> Option<u64> {
+    pub(crate) fn wait_ns(&self, now_ns: u64, sent: u64) -> Option<u64> {
         (sent < self.total).then(|| self.intended_ns(sent).saturating_sub(now_ns))
     }
 
     /// Latency of request `index` if answered at `now_ns`.
-    pub fn latency_ns(&self, index: u64, now_ns: u64) -> u64 {
+    pub(crate) fn latency_ns(&self, index: u64, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.intended_ns(index))
     }
 }

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 const LATENCY_NS_MAX: u64 = 60_000_000_000;
 
 /// Empty histogram of latencies in nanoseconds, exact to three digits.
-pub fn latencies() -> Histogram<u64> {
+pub(crate) fn latencies() -> Histogram<u64> {
     // Cannot fail: the bounds are valid constants.
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).unwrap_or_else(|error| unreachable!("bounds: {error}"))
 }

@@ -34,7 +34,7 @@ impl Usage {
     }
 
     /// Processor time used since `before`. Threads that ended in between show in ticks only.
-    pub fn cpu_since(&self, before: &Self) -> Duration {
+    pub(crate) fn cpu_since(&self, before: &Self) -> Duration {
         let threads = self.threads_ns.saturating_sub(before.threads_ns);
         let ticks = self.ticks.saturating_sub(before.ticks) * TICK_NS;
         Duration::from_nanos(if ticks > threads + 2 * TICK_NS { ticks } else { threads })

@@ -12,7 +12,7 @@ const JUDGED_AT_FIRST: u64 = 64;
 const SAMPLE: u64 = 64;
 
 /// Verifies the replies of one peer to one workload.
-pub struct Verifier {
+pub(crate) struct Verifier {
     judge: ReplyVerifier,
     known: Vec<Vec<u8>>,
     differing: u64,
@@ -21,7 +21,7 @@ pub struct Verifier {
 
 impl Verifier {
     /// Verifier for requests in this many variants. Its error messages show none of `secrets`.
-    pub fn new(judge: ReplyVerifier, variants: usize, secrets: Secrets) -> Self {
+    pub(crate) fn new(judge: ReplyVerifier, variants: usize, secrets: Secrets) -> Self {
         Self { judge, known: vec![Vec::new(); variants.max(1)], differing: 0, secrets }
     }
 
@@ -29,7 +29,7 @@ impl Verifier {
     ///
     /// # Errors
     /// Describes in one phrase what is wrong.
-    pub fn verify(&mut self, index: u64, reply: &[u8]) -> Result<(), String> {
+    pub(crate) fn verify(&mut self, index: u64, reply: &[u8]) -> Result<(), String> {
         let variant = (index % self.known.len() as u64) as usize;
         let known = &self.known[variant];
         if !known.is_empty() && known == reply {

@@ -35,7 +35,7 @@ impl Shared {
 
 /// Thread that kills an armed peer when the deadline passes or the user asks to stop. The pipes then close, which ends
 /// the wait.
-pub struct Watchdog {
+pub(crate) struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -45,7 +45,7 @@ impl Watchdog {
     ///
     /// # Errors
     /// Fails if the operating system cannot start a thread.
-    pub fn start(interrupted: &Arc<AtomicBool>) -> Result<Self, HarnessFault> {
+    pub(crate) fn start(interrupted: &Arc<AtomicBool>) -> Result<Self, HarnessFault> {
         let shared = Arc::new(Shared { interrupted: Arc::clone(interrupted), ..Shared::default() });
         let watched = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
@@ -56,7 +56,7 @@ impl Watchdog {
     }
 
     /// Gives the peer `patience` from now on.
-    pub fn arm(&self, killer: Killer, patience: Duration) {
+    pub(crate) fn arm(&self, killer: Killer, patience: Duration) {
         let mut state = self.shared.lock();
         state.armed = Some((killer, Instant::now() + patience));
         state.fired = false;
@@ -65,7 +65,7 @@ impl Watchdog {
     }
 
     /// Ends the watch; returns true if the peer was killed.
-    pub fn disarm(&self) -> bool {
+    pub(crate) fn disarm(&self) -> bool {
         let mut state = self.shared.lock();
         state.armed = None;
         std::mem::take(&mut state.fired)

@@ -22,7 +22,7 @@ pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize)
 
 /// Conversation as by [`conversation`], without canaries and openings that have nothing to do with the fault, and the
 /// index of the line that shows `finding`.
-pub fn conversation_about(
+pub(crate) fn conversation_about(
     transcript: &Transcript,
     finding: &Finding,
     chars_max: usize,

@@ -33,7 +33,7 @@ const REPLY_MS: u64 = 1_000;
 
 /// Part of a script's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScriptPart {
+pub(super) enum ScriptPart {
     /// Range of `stdin.bin`.
     Bytes {
         /// Offset of the first byte.
@@ -47,7 +47,7 @@ pub enum ScriptPart {
 
 /// Input of a session whose bytes are known in advance, in the order and with the pauses of its plan. `None` if the
 /// session needs more than standard input: fixtures, values from replies, signals, files, HTTP, or too many parts.
-pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<ScriptPart>> {
+pub(crate) fn paced_input(plan: &Plan, session: usize) -> Option<Vec<ScriptPart>> {
     let spec = plan.sessions.get(session)?;
     if plan.needs_folder() || spec.command == HTTP || !spec.limits.is_empty() {
         return None;
@@ -94,7 +94,7 @@ pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<ScriptPart>> {
 }
 
 /// Input as one part without pauses.
-pub fn at_once(parts: &[ScriptPart]) -> Vec<ScriptPart> {
+pub(super) fn at_once(parts: &[ScriptPart]) -> Vec<ScriptPart> {
     let length =
         parts.iter().map(|part| if let ScriptPart::Bytes { length, .. } = part { *length } else { 0 }).sum();
     vec![ScriptPart::Bytes { from: 0, length }]
@@ -131,7 +131,7 @@ fn go_to(folder: Option<&Path>, text: &mut String) {
 ///
 /// # Errors
 /// Fails if a placeholder of the command line lacks a value.
-pub fn static_script(
+pub(crate) fn static_script(
     check: &str,
     finding: &Finding,
     peer: &Peer,
@@ -195,7 +195,7 @@ pub fn static_script(
 }
 
 /// Script that lets peerproof repeat the conversation. `peer_args` select the peer.
-pub fn live_script(check: &str, failure: &Failure, lab: &Lab<'_>, peer_args: &[String]) -> String {
+pub(crate) fn live_script(check: &str, failure: &Failure, lab: &Lab<'_>, peer_args: &[String]) -> String {
     let mut text = head(
         check,
         &failure.finding,

@@ -28,7 +28,7 @@ impl Tally {
     }
 
     /// True if every clause that the peer is held to is proved.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.count("proved") == self.held
     }
 

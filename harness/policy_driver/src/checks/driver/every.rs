@@ -6,7 +6,7 @@ use super::check;
 use peerproof_engine::data::check::Check;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![first_canary(), one_block(), menu(), leaves_nothing()]
 }
 

@@ -10,7 +10,7 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![selector_syntax(), control_characters(), programs(), each_string(), lone_surrogates()]
 }
 

@@ -9,7 +9,7 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::plan::Limits;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![time_and_files(), all()]
 }
 
@@ -26,7 +26,7 @@ const WITHOUT_SPACE: Limits = Limits {
 const SPACE_MIB: u64 = 768;
 
 /// All limits of the documents; the configured address space, if any, replaces theirs.
-pub fn documented(facts: &Facts) -> Limits {
+pub(super) fn documented(facts: &Facts) -> Limits {
     let mib = facts.limits.get("address_space_mb").copied().unwrap_or(SPACE_MIB);
     Limits { address_space_bytes: Some(mib << 20), ..WITHOUT_SPACE }
 }

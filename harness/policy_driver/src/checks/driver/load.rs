@@ -11,7 +11,7 @@ use peerproof_engine::data::payload::Payload;
 const BYTES: usize = 10_485_760;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![every_sid(), long_string(), other_shapes()]
 }
 

@@ -16,7 +16,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::PathKind;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         unreadable(),
         without_permission(),

@@ -7,7 +7,7 @@ use peerproof_engine::data::check::Check;
 use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![integers(), big_integers(), lone_surrogates()]
 }
 

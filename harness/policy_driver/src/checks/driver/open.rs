@@ -9,7 +9,7 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![absent_fields(), duplicate_sids(), duplicate_keys(), nearly_json()]
 }
 

@@ -11,7 +11,7 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![strings(), numbers(), words(), no_pick(), encoded(), plain_sizes(), encoded_sizes()]
 }
 

@@ -10,7 +10,7 @@ use peerproof_engine::data::near_miss::near_misses;
 use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![presentations(), unknown_members(), digests(), inputs(), menus(), nested(), nested_deeper()]
 }
 

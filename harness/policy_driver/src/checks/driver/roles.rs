@@ -6,7 +6,7 @@ use super::check;
 use peerproof_engine::data::check::Check;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         promised("pick", "pick", "PD-OUT-02", PickForm::Plain),
         promised("pick-inp", "pick_inp", "PD-OUT-03", PickForm::Inp).feature("patches"),

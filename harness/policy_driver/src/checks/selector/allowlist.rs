@@ -34,7 +34,7 @@ const LONG_MS: &str = "600000";
 const PROGRAMS_FIRST: (&str, &str) = ("PATH", "{{folder}}/policies/bin:{{PATH}}");
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         listed(),
         default_list(),

@@ -28,7 +28,7 @@ const LONG_MS: u64 = 60_000;
 const MARGIN_MS: u64 = 300;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         threshold(1),
         threshold(2),

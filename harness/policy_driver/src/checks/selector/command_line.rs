@@ -112,7 +112,7 @@ const SPELLED: &[Spelled] = &[
 ];
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut all: Vec<Check> = SPELLED.iter().map(spelled).collect();
     all.extend([quoted_program(), long_word(), operators()]);
     all

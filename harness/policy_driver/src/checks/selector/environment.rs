@@ -37,7 +37,7 @@ const SECRETS: [(&str, &str); 5] = [
 const LONG_BYTES: u64 = 150 << 10;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         stdin(),
         block_on_stderr(),

@@ -32,7 +32,7 @@ const COOLDOWN_MS: u64 = 60_000;
 const SHORT_MS: u64 = 1_500;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         counted("exit-status", "A driver that prints a block and ends with status 3", STATUS, || {
             [says(BLOCK), vec![ActorStep::Exit(3)]].concat()

@@ -17,7 +17,7 @@ const UNDER_ROOT: &str = "PD-ALLOW-08";
 const NO_SCRIPT_NEEDED: &str = "PD-ALLOW-15";
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         options(),
         other_interpreters(),

@@ -16,7 +16,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::Chunking;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     [stream::checks(), malformed::checks(), limits::checks(), ends::checks(), open::checks()]
         .into_iter()
         .flatten()

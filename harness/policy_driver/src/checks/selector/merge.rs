@@ -7,7 +7,7 @@ use super::check;
 use peerproof_engine::data::check::Check;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![shallow(), nulls(), special(), values(), without_patch()]
         .into_iter()
         .map(|check| check.feature("merged_inputs").also_feature("patches"))

@@ -40,7 +40,7 @@ const OTHER_MODES: [&str; 11] = [
 const BLOCK: &str = "<PICK><SID0042><END>";
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         policy_only(),
         fallback_only(),

@@ -30,7 +30,7 @@ const CLAUSES: [&str; 17] = [
 ];
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         generated("first", "drivers are started, taken and left alone as the breaker has it", 300),
         generated("second", "nothing is different with a longer cooldown", 900),

@@ -25,7 +25,7 @@ const TIMEOUT_MS: u64 = 2_500;
 const COOLDOWN_MS: u64 = 30_000;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut all = vec![
         stdout_max(),
         threshold(),

@@ -19,7 +19,7 @@ const BLOCK: &str = "<PICK><SID0042><END>";
 const DEFAULT_BYTES: u64 = 65_536;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![by_default(), configured(), above_default(), multi_byte(), floods(), endless()]
 }
 

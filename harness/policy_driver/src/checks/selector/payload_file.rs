@@ -8,7 +8,7 @@ use peerproof_engine::data::check::Check;
 use peerproof_engine::data::plan::{ActorStep, Sight};
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         content(),
         values(),

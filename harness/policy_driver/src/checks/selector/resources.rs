@@ -17,25 +17,25 @@ const CHILDREN: &str = "PD-RLIM-05";
 const SELECTOR_LIVES: &str = "PD-RLIM-06";
 
 /// Variable: processor time, s.
-pub const CPU_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_CPU_SEC";
+pub(crate) const CPU_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_CPU_SEC";
 const MEMORY_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_AS_MB";
 /// Variable: size of a file, MB.
-pub const FILE_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_FSIZE_MB";
+pub(crate) const FILE_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_FSIZE_MB";
 /// Variable: number of file descriptors.
-pub const OPEN_FILES_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_NOFILE";
+pub(crate) const OPEN_FILES_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_NOFILE";
 const CHILDREN_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_NPROC";
 
 /// A megabyte in bytes (readings §0).
-pub const MB: u64 = 1 << 20;
+pub(crate) const MB: u64 = 1 << 20;
 /// Time to use up a resource on a busy machine, ms.
-pub const USE_MS: u64 = 15_000;
+pub(crate) const USE_MS: u64 = 15_000;
 /// A cooldown longer than any conversation, ms.
 const LONG_MS: &str = "600000";
 /// Signals that end a process beyond its limit of processor time or file size.
 const ENDED_BY: [i32; 3] = [24, 25, 9];
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         processor_time(),
         address_space(),
@@ -49,13 +49,13 @@ pub fn checks() -> Vec<Check> {
 }
 
 /// A step that uses this amount of a resource.
-pub fn uses(what: Resource, amount: u64) -> ActorStep {
+pub(crate) fn uses(what: Resource, amount: u64) -> ActorStep {
     ActorStep::Exhaust { what, amount }
 }
 
 /// A driver that reports its limits and exceeds one, and the expectation. The report and the effect both show the
 /// limit.
-pub fn limited_turn(
+pub(crate) fn limited_turn(
     clause: &str,
     row: &str,
     soft: u64,

@@ -25,7 +25,7 @@ const ROOT: &str = "MACHINA_ROOT";
 const EXAMPLES_FOLDER: &str = "{{folder}}/examples/policy_drivers";
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         outside(),
         relative(),

@@ -9,7 +9,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::ActorStep;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         kinds(),
         patch_numbers(),

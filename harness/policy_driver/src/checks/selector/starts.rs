@@ -10,21 +10,21 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{ActorStep, Fixture, PathKind};
 
 /// Output of every driver in these conversations, so that the order of their starts does not matter.
-pub const PICKED: &str = "<PICK><SID0042><END>";
+pub(crate) const PICKED: &str = "<PICK><SID0042><END>";
 
 /// Path of the scripted driver, as script of a command.
-pub const SCRIPT: &str = "{{policies/driver.sh.path}}";
+pub(crate) const SCRIPT: &str = "{{policies/driver.sh.path}}";
 
 /// Variables and their values.
-pub type Variables<'a> = &'a [(&'a str, &'a str)];
+pub(super) type Variables<'a> = &'a [(&'a str, &'a str)];
 
 /// Expects that a selector with this command and these variables starts the driver and takes its block.
-pub fn accepts(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
+pub(super) fn accepts(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
     accepts_as(talk, variables, command, Expect::taken(clause, PICKED).starts(clause, 1));
 }
 
 /// Adds a selector with this command and these variables, and expects `expect`.
-pub fn accepts_as(talk: &mut Talk, variables: Variables<'_>, command: &str, expect: Expect) {
+pub(crate) fn accepts_as(talk: &mut Talk, variables: Variables<'_>, command: &str, expect: Expect) {
     selector(talk, variables, command);
     talk.ask(&Request::plain(), expect).counts_as_canary();
 }
@@ -34,7 +34,7 @@ const NO_CONTROL: &str = "the same command is not started either without the par
 
 /// Adds a control: a selector with this command and these variables. If it does not start the driver and take its
 /// block, refusals of similar commands prove nothing.
-pub fn opens(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
+pub(crate) fn opens(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
     selector(talk, variables, command);
     let expect = Expect::taken(clause, PICKED)
         .or_undecided(Allowed::Anything, Untestable::new("no_control", NO_CONTROL));
@@ -42,7 +42,7 @@ pub fn opens(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &
 }
 
 /// Expects that a selector with this command and these variables refuses it, twice.
-pub fn refuses(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
+pub(super) fn refuses(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
     selector(talk, variables, command);
     for _ in 0..2 {
         talk.ask(&Request::plain(), Expect::refused(clause));
@@ -50,7 +50,7 @@ pub fn refuses(talk: &mut Talk, clause: &str, variables: Variables<'_>, command:
 }
 
 /// Continues with a new selector with this command and these variables. An empty value unsets a variable.
-pub fn selector(talk: &mut Talk, variables: Variables<'_>, command: &str) {
+pub(super) fn selector(talk: &mut Talk, variables: Variables<'_>, command: &str) {
     talk.another();
     for (name, value) in variables {
         if value.is_empty() {
@@ -63,17 +63,17 @@ pub fn selector(talk: &mut Talk, variables: Variables<'_>, command: &str) {
 }
 
 /// A program that prints [`PICKED`].
-pub fn program(talk: &mut Talk, name: &str) {
+pub(super) fn program(talk: &mut Talk, name: &str) {
     actor(talk, name, says(PICKED));
 }
 
 /// A program that plays this script at each start.
-pub fn actor(talk: &mut Talk, name: &str, script: Vec<ActorStep>) {
+pub(super) fn actor(talk: &mut Talk, name: &str, script: Vec<ActorStep>) {
     talk.fixture(Fixture::Actor { name: name.to_owned(), script, later: Vec::new() });
 }
 
 /// Path of a script for this interpreter, with the usual extension. Adds its program; call it once.
-pub fn script_for(talk: &mut Talk, interpreter: &str) -> String {
+pub(crate) fn script_for(talk: &mut Talk, interpreter: &str) -> String {
     let extension = match interpreter {
         "python" | "python3" => "py",
         "node" => "js",
@@ -85,40 +85,40 @@ pub fn script_for(talk: &mut Talk, interpreter: &str) -> String {
 }
 
 /// Near misses of a name that can be names of fixtures.
-pub fn file_names(misses: Vec<NearMiss>) -> impl Iterator<Item = String> {
+pub(crate) fn file_names(misses: Vec<NearMiss>) -> impl Iterator<Item = String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == ' ' || !letter.is_ascii();
     misses.into_iter().map(|miss| miss.text).filter(move |name| name.chars().all(is_plain))
 }
 
 /// Near misses of a variable's name that can be names of variables.
-pub fn variable_names(name: &str) -> impl Iterator<Item = String> {
+pub(crate) fn variable_names(name: &str) -> impl Iterator<Item = String> {
     near_misses(name).into_iter().map(|miss| miss.text).filter(|name| !name.contains(['\0', '=']))
 }
 
 /// Adds a symbolic link.
-pub fn link(talk: &mut Talk, name: &str, to: &str) {
+pub(super) fn link(talk: &mut Talk, name: &str, to: &str) {
     talk.fixture(Fixture::Path { name: name.to_owned(), what: PathKind::Link { to: to.to_owned() } });
 }
 
 /// Adds a copy of the system's shell under another name: a program in machine code.
-pub fn shell(talk: &mut Talk, name: &str) {
+pub(super) fn shell(talk: &mut Talk, name: &str) {
     let what = PathKind::Copy { of: "/bin/sh".to_owned() };
     talk.fixture(Fixture::Path { name: name.to_owned(), what });
 }
 
 /// Base name of the file behind `/bin/sh`.
-pub fn name_of_the_shell() -> String {
+pub(crate) fn name_of_the_shell() -> String {
     let real = std::fs::canonicalize("/bin/sh").unwrap_or_default();
     real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// True if a copy of the system's shell works under any name. A multi-call binary depends on its name.
-pub fn is_shell_of_any_name() -> bool {
+pub(crate) fn is_shell_of_any_name() -> bool {
     ["dash", "bash"].contains(&name_of_the_shell().as_str())
 }
 
 /// Adds a driver that replaces the link `name` and then picks.
-pub fn relinks(talk: &mut Talk, driver: &str, name: &str, to: &str) {
+pub(crate) fn relinks(talk: &mut Talk, driver: &str, name: &str, to: &str) {
     let content = Payload::text("rm -f '")
         .var(format!("{name}.path"))
         .then(Payload::text("' && ln -s '"))

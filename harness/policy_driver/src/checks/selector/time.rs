@@ -39,7 +39,7 @@ const ANSWER_MS: u64 = 1_000;
 const GONE_AFTER_MS: u64 = 300;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         hangs("before-its-output", TOTAL, "A driver that prints nothing", || vec![FOR_EVER]),
         hangs("amid-its-block", TOTAL, "A driver that stops in the middle of its block", || {

@@ -47,7 +47,7 @@ const ENDS: &[(&str, &str, OutputBeforeEnd, ActorStep)] = &[
     ("sigterm-after-a-good-reply", "SIGTERM after a good reply", OutputBeforeEnd::Reply, ActorStep::Die(15)),
 ];
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = ENDS
         .iter()
         .map(|(name, what, before, end)| {

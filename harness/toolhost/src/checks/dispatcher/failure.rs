@@ -70,7 +70,7 @@ const NO_OUTPUT: &[(&str, &str, Change)] = &[
     }),
 ];
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![
         failed("host-error", "A host error", "tool not found: AID.XX", |error, _| Reply::failed(error)),
         failed("tool-error", "A tool error", "disk full", |error, _| {

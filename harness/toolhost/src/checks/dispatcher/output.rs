@@ -63,7 +63,7 @@ fn invalid(reply: &str, hex: &str) -> Payload {
     Payload(vec![Segment::Text(head), Segment::Hex(hex.to_owned()), Segment::Text("\"}".to_owned())])
 }
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = BROKEN
         .iter()
         .map(|(name, what, bytes)| {

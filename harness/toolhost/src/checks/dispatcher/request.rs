@@ -65,7 +65,7 @@ const INPUTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![shape()];
     checks.extend(INPUTS.iter().map(|(name, title, inputs)| {
         check(&format!("request/inputs-{name}"), title, &["TH-DISP-04"], |talk, _| {

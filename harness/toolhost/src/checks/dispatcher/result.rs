@@ -53,7 +53,7 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![printed_as()];
     checks.extend(OUTPUTS.iter().map(|(name, title, output)| {
         check(&format!("result/output-{name}"), title, &["TH-DISP-08"], |talk, _| {

@@ -19,7 +19,7 @@ const FILLINGS: [(&str, &str, &str); 3] = [
     ("escapes", "\\u0041", "escapes"),
 ];
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = Vec::new();
     for (name, unit, what) in FILLINGS {
         checks.push(check(

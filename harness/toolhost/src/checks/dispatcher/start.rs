@@ -7,7 +7,7 @@ use super::super::super::dispatcher::call::{Call, Talk};
 use super::super::super::dispatcher::expect::{Allowed, Expect};
 use super::check;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         check(
             "start/missing",

@@ -12,7 +12,7 @@ const NOT_PARSED: &str = "TH-DISP-28";
 const NEVER_BLOCKS: &str = "TH-DISP-29";
 const HELD_PIPES: &str = "TH-DISP-30";
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         error_text(),
         reply_on_stderr(),

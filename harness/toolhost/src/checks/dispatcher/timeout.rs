@@ -20,7 +20,7 @@ const FOR_EVER: ActorStep = ActorStep::Sleep { ms: 60_000 };
 /// Time after a timeout until which the processes must be gone (readings §1), in ms.
 const GONE_AFTER_MS: u64 = 1_000;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         hangs("silent", "A toolhost that reads its request and writes nothing", || {
             vec![ActorStep::ReadRequest, FOR_EVER]

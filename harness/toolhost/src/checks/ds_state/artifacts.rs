@@ -10,7 +10,7 @@ use super::{FEATURE, id};
 
 const CONTENT: &str = "TH-STATE-11";
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = CONTENTS.iter().map(|(name, content)| comes_back(name, content)).collect();
     checks.push(large_content());
     checks.push(labels());

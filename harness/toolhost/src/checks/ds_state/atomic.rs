@@ -10,7 +10,7 @@ use super::{FEATURE, id};
 
 const CLAUSE: &str = "TH-STATE-16";
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> =
         REFUSED.iter().map(|(name, members)| refused(name, members).feature(FEATURE)).collect();
     let line = "{\"aid\":%,\"ds_state\":@,\"input_json\":\"{}\",\"idempotency_key\":5}";

@@ -12,7 +12,7 @@ const CLAUSE: &str = "TH-STATE-15";
 
 type State<'a> = &'a [(u8, &'a Artifact)];
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![by_tools(), by_requests(), by_both(), by_failures()]
 }
 

@@ -8,7 +8,7 @@ use super::super::super::talk::{LATER_MS, Talk, quoted};
 use super::super::super::talk_state::{Artifact, delta, full, note};
 use super::{FEATURE, id};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::new();
     for (name, key) in SLOT_KEYS {
         checks.push(hostile(&format!("slot-key-{name}"), SLOTS, move |good, bad| {

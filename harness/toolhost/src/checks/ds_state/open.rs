@@ -9,7 +9,7 @@ use super::super::super::talk::Talk;
 use super::super::super::talk_state::{Artifact, full, got, note};
 use super::{FEATURE, id};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![
         set_and_removed(),
         odd_delta("a-string", "\"true\""),

@@ -7,7 +7,7 @@ use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::{Artifact, delta, full, got, note, put_input, whole_state};
 use super::{FEATURE, run_id};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![
         tool_sees_state(),
         nothing_sent(),

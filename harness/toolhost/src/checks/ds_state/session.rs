@@ -9,7 +9,7 @@ use super::super::super::talk_state::{Artifact, delta, full, note};
 use super::super::framing::good_lines;
 use super::{FEATURE, id};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         kept_from_requests(),
         kept_from_tools(),

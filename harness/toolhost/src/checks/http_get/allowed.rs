@@ -14,7 +14,7 @@ use super::{
 
 const URL: &str = "http://127.0.0.1:{{web.port}}/";
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![
         positive(
             "no-list",

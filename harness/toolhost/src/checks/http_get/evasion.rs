@@ -9,7 +9,7 @@ use super::super::super::talk::Talk;
 use super::super::super::talk_state::listener;
 use super::{HOSTS, fetch, http, id, page, refused_url, way_is_open};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = Vec::new();
     for (name, hosts, url) in DISGUISES {
         let title = "A listed name in another part of the URL does not get an unlisted host contacted.";

@@ -15,7 +15,7 @@ const KEYS_MAX: u64 = 1_024;
 /// Requests per write.
 const WINDOW: u64 = 64;
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         all_held(),
         one_too_many(),

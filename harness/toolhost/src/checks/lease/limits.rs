@@ -7,7 +7,7 @@ use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::{Lease, leased};
 use super::{FEATURE, id};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         hit_without_token(),
         hit_with_spent_token(),

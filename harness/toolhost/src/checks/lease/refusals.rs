@@ -10,7 +10,7 @@ use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::{Lease, delta, full, issue_names, leased, note};
 use super::{FEATURE, id};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![wrong_tool(), higher_tier(), empty_token()];
     for (name, token) in FOREIGN {
         checks.push(foreign(name, token));

@@ -9,7 +9,7 @@ use super::super::super::talk::Talk;
 use super::super::super::talk_state::{Lease, issue_names, leased, tier_of};
 use super::{FEATURE, id};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![no_tier(), issued()];
     for role in ["tier1", "tier2", "tier3"] {
         checks.push(required(role));

@@ -9,7 +9,7 @@ use super::super::super::expect::Expect;
 use super::super::super::talk::Talk;
 use super::{line_refusal, run_refusal};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![serve_memory(), run_memory()]
 }
 

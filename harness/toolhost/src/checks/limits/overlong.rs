@@ -10,7 +10,7 @@ use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::Artifact;
 use super::{INPUT_BYTES_MAX, OVERLONG_LINE, line_refusal, padded};
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         answered_while_idle(),
         nothing_runs("over-limit-whole-request", "a whole request behind 10 MB of padding", |request| {

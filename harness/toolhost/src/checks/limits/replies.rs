@@ -22,7 +22,7 @@ fn time_for_result_ms(bytes: u64) -> u64 {
     bytes / 256
 }
 
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![
         serve_blobs_that_fit(),
         serve_blobs_near_limit(),

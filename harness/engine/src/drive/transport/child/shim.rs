@@ -24,7 +24,7 @@ use crate::data::plan::Limits;
 pub const SHIM_ARGUMENT: &str = "__exec-with-limits";
 
 /// Exit status of a shim that could not start the program, as in shells.
-pub const SHIM_FAILED: i32 = 127;
+pub(crate) const SHIM_FAILED: i32 = 127;
 
 /// Letter for the number of processes.
 const PROCESSES: char = 'u';

@@ -17,7 +17,7 @@ use crate::drive::transport::inbox::micros;
 use crate::drive::transport::{Connection, Log, Until};
 
 /// Beginning of a server's URL.
-pub const URL_PREFIX: &str = "http://";
+pub(crate) const URL_PREFIX: &str = "http://";
 
 /// True if a word of a command line marks a server reached over HTTP.
 pub fn is_of_server(word: &str) -> bool {
@@ -181,7 +181,7 @@ impl FreeAddress {
 ///
 /// # Errors
 /// Fails if no port is free.
-pub fn free_address() -> Result<FreeAddress, HarnessFault> {
+pub(crate) fn free_address() -> Result<FreeAddress, HarnessFault> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let count = PORTS.end - PORTS.start;
     // Each process starts at a different index.

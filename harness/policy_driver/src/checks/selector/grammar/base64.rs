@@ -4,7 +4,7 @@ use super::{all_taken, bytes, check, inp64, open, refusals};
 use peerproof_engine::data::check::Check;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         canonical(),
         large(),

@@ -7,7 +7,7 @@ use super::{all_taken, bytes, check, inp, inp64, refusals};
 use peerproof_engine::data::check::Check;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         ends_outside_strings(),
         ends_early(),

@@ -11,7 +11,7 @@ use peerproof_engine::data::plan::{Act, ActorStep, Chunking};
 const CUT: &str = "PD-SEL-19";
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![eof_amid_a_step(), eof_behind_lines(), last_line(), last_line_cut(), term_idle(), term_amid_a_step()]
 }
 

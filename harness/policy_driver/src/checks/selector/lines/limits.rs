@@ -10,7 +10,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::Chunking;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         at_limit("ascii", "x"),
         at_limit("multi-byte", "€"),

@@ -9,7 +9,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::Chunking;
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         blank("empty-line", "\n"),
         blank_behind(),

@@ -10,7 +10,7 @@ use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{ActorStep, Chunking};
 
 /// The checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let mut all = vec![
         dribbled(),
         one_write(),
