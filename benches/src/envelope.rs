@@ -27,7 +27,7 @@ fn envelope(bytes: usize, unit: impl Fn(usize) -> String) -> String {
 
 /// Time of the reference to read, check, advance and write an envelope, divided by serde_json's time to read and write
 /// the same bytes as a `Value`.
-pub fn round_trip() -> Result<(), FigureError> {
+pub(crate) fn round_trip() -> Result<(), FigureError> {
     let string = envelope(BYTES, |place| match place {
         0 => format!("\"{}\"", "x".repeat(BYTES - 300)),
         _ => "\"y\"".to_owned(),

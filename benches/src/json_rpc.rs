@@ -14,12 +14,12 @@ use crate::LARGE_BYTES;
 /// Requests in one write.
 const WINDOW: u32 = 64;
 
-pub fn pingpong() -> Result<(), FigureError> {
+pub(crate) fn pingpong() -> Result<(), FigureError> {
     crate::pingpong("rpc-pingpong", RPC, &rpc::ping())
 }
 
 /// Messages of almost a million bytes with their LF, the size that a server must accept.
-pub fn large() -> Result<(), FigureError> {
+pub(crate) fn large() -> Result<(), FigureError> {
     crate::large("rpc-large", RPC, "one string", &rpc::one_string(LARGE_BYTES - 80))?;
     crate::large("rpc-large", RPC, "records", &rpc::records(LARGE_BYTES - 80))
 }
@@ -45,7 +45,7 @@ fn adapters() -> Vec<(&'static str, Vec<OsString>)> {
 }
 
 /// Requests written 64 at a time, compared with the reference's own ping-pong and with every adapter.
-pub fn pipelined() -> Result<(), FigureError> {
+pub(crate) fn pipelined() -> Result<(), FigureError> {
     let line = rpc::ping();
     let (mut one, mut many) = (start(RPC)?, start(RPC)?);
     let mut pair = Pair::default();

@@ -12,7 +12,7 @@ use peerproof_benches::spread::Spread;
 
 /// Overhead of the reference selector: its pick compared with a bare start of the same driver. The cost of setting
 /// limits in a separate process is its lower bound.
-pub fn select() -> Result<(), FigureError> {
+pub(crate) fn select() -> Result<(), FigureError> {
     let folder = tempfile::tempdir()?;
     let payload = folder.path().join("payload.json");
     fs::write(&payload, pick::payload())?;
@@ -49,7 +49,7 @@ fn show(what: &str, pair: &Pair) {
 }
 
 /// Speed of the reference at reading a block of 64 KiB.
-pub fn block() -> Result<(), FigureError> {
+pub(crate) fn block() -> Result<(), FigureError> {
     const READS: u32 = 50;
     for (name, text) in [("one string", pick::one_string()), ("records", pick::records())] {
         let mut reader = pick::reader();

@@ -34,7 +34,7 @@ fn own(words: &[&str], queue: &Path, more: &[&str]) -> io::Result<Vec<OsString>>
 }
 
 /// Time of the enqueuing tool per job compared with the minimum that makes a job durable, on a disk and in memory.
-pub fn enqueue() -> Result<(), FigureError> {
+pub(crate) fn enqueue() -> Result<(), FigureError> {
     for (place, folder) in [("a disk", std::env::temp_dir()), ("memory", PathBuf::from("/dev/shm"))] {
         let queue = tempfile::tempdir_in(&folder)?;
         let argv = own(&["peer", "run_queue", "enqueue", "--serve", "--queue"], queue.path(), &[]);
@@ -62,7 +62,7 @@ pub fn enqueue() -> Result<(), FigureError> {
 }
 
 /// Rate of jobs over HTTP as a share of the minimum that makes a job durable: a write, an fsync and a rename.
-pub fn enqueue_http() -> Result<(), FigureError> {
+pub(crate) fn enqueue_http() -> Result<(), FigureError> {
     for (place, folder) in [("a disk", std::env::temp_dir()), ("memory", PathBuf::from("/dev/shm"))] {
         let queue = tempfile::tempdir_in(&folder)?;
         let bare = tempfile::tempdir_in(&folder)?;
@@ -187,7 +187,7 @@ fn waiting(jobs: u32) -> io::Result<tempfile::TempDir> {
 }
 
 /// Time of the worker per job compared with a bare start and wait of its program.
-pub fn jobs() -> Result<(), FigureError> {
+pub(crate) fn jobs() -> Result<(), FigureError> {
     let folder = tempfile::tempdir()?;
     let runner = pick::noop(folder.path())?;
     let runner = runner.to_str().ok_or_else(|| {
@@ -234,7 +234,7 @@ fn run(argv: &[OsString]) -> io::Result<()> {
 }
 
 /// Time from the start of a worker to that of its first program, for different numbers of waiting jobs.
-pub fn start() -> Result<(), FigureError> {
+pub(crate) fn start() -> Result<(), FigureError> {
     for jobs in [1, WAITING] {
         let queue = waiting(jobs)?;
         let (gate, runner) = (queue.path().join("gate"), queue.path().join("runner"));

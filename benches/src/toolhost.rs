@@ -18,11 +18,11 @@ use serde::de::IgnoredAny;
 
 use crate::LARGE_BYTES;
 
-pub fn pingpong() -> Result<(), FigureError> {
+pub(crate) fn pingpong() -> Result<(), FigureError> {
     crate::pingpong("pingpong", SERVE, &workload::ping())
 }
 
-pub fn pipelined() -> Result<(), FigureError> {
+pub(crate) fn pipelined() -> Result<(), FigureError> {
     let (mut one, mut many, line) = (start(SERVE)?, start(SERVE)?, workload::ping());
     let mut pair = Pair::default();
     for round in 0..500 {
@@ -36,12 +36,12 @@ pub fn pipelined() -> Result<(), FigureError> {
     Ok(())
 }
 
-pub fn large() -> Result<(), FigureError> {
+pub(crate) fn large() -> Result<(), FigureError> {
     crate::large("large", SERVE, "one string", &workload::one_string(LARGE_BYTES))?;
     crate::large("large", SERVE, "records", &workload::records(LARGE_BYTES))
 }
 
-pub fn decode() -> Result<(), FigureError> {
+pub(crate) fn decode() -> Result<(), FigureError> {
     let input = workload::records_input(LARGE_BYTES);
     let line = workload::records(LARGE_BYTES);
     let mut peer = machine(Config::new(Mode::Serve));
@@ -77,7 +77,7 @@ pub fn decode() -> Result<(), FigureError> {
     Ok(())
 }
 
-pub fn refusal() -> Result<(), FigureError> {
+pub(crate) fn refusal() -> Result<(), FigureError> {
     const LINE_BYTES: usize = 100_000_000;
     let mut serve = start(SERVE)?;
     let gone = |error| FigureError::of("the peer is gone")(error);
@@ -103,7 +103,7 @@ pub fn refusal() -> Result<(), FigureError> {
     Ok(())
 }
 
-pub fn overhead() -> Result<(), FigureError> {
+pub(crate) fn overhead() -> Result<(), FigureError> {
     const EXCHANGES: u32 = 2000;
     let argv = played(SERVE)?;
     let engine = Engine::new(&argv)?;
@@ -137,7 +137,7 @@ pub fn overhead() -> Result<(), FigureError> {
 }
 
 /// Rate of the fuzz target for serve conversations without libFuzzer: messages per second of processor time.
-pub fn serve_target() -> Result<(), FigureError> {
+pub(crate) fn serve_target() -> Result<(), FigureError> {
     let mut rng = peerproof_engine::data::rng::Rng::new(1);
     let inputs: Vec<properties::Talk> = (0..64).filter_map(|_| drawn(&mut rng, 4_096)).collect();
     let mut rate = Spread::default();
@@ -153,7 +153,7 @@ pub fn serve_target() -> Result<(), FigureError> {
 
 /// Rate of fuzzing on one processor, and as `peerproof fuzz` does by default with a worker per processor. Compared with
 /// one peer on one processor.
-pub fn fuzz() -> Result<(), FigureError> {
+pub(crate) fn fuzz() -> Result<(), FigureError> {
     let argv = played(SERVE)?;
     let engine = Engine::new(&argv)?;
     let (mut peer, line) = (start(SERVE)?, workload::ping());

@@ -45,7 +45,7 @@ use peerproof_engine::run::runner::{self, Options, Surroundings};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit status: 0 measured, 1 the peer exited, hung or answered wrongly, 2 usage or
 configuration, 5 rows are missing, 7 a limit of --budget is exceeded, 70 harness fault, 130 interrupted.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ const ROUNDS_MAX: usize = 1_000;
 ///
 /// # Errors
 /// Fails for wrong usage, configuration or budget, a peer that cannot be started, or a machine that cannot measure.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let mut settings = args.settings()?;
     let form = setting(args.format, "FORMAT", context)?.unwrap_or_default();
     let budget = args.budget.as_deref().map(FigureBudget::load).transpose()?;

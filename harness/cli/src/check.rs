@@ -56,7 +56,7 @@ use sink::{Entry, Sink};
 Exit status: 0 no MUST is broken, 1 a clause is broken, 2 usage or configuration, 3 a known failure now passes,
 4 no check reached a verdict (for the peer or one of its commands), 5 incomplete, 6 flaky only, 70 harness fault,
 130 interrupted.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
@@ -114,7 +114,7 @@ impl Args {
 ///
 /// # Errors
 /// Fails for wrong usage or configuration, a peer that cannot be started, or a fault of this machine.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let options = args.run.options(context)?;
     let form = args.output.form(context)?;
     let reports = args.output.reports()?;
@@ -289,7 +289,7 @@ fn parts(
     let all: Vec<&Check> = parts.iter().flat_map(|part| part.checks.iter().copied()).collect();
     filter.refuse_useless(&all)?;
     for part in &mut parts {
-        let rungs = Rungs::new(part.peer.boundary.name(), part.peer.boundary.rungs());
+        let rungs = Rungs::new(part.peer.boundary.name(), part.peer.boundary.description().rungs);
         let is_near = |check: &Check| rung.is_none_or(|rung| rungs.of_check(&check.id) <= rung);
         part.checks.retain(|check| filter.takes(check) && is_near(check));
     }

@@ -10,7 +10,7 @@ use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
 use super::{CommandResult, Context, Exit};
 use peerproof::report::doctor::{Diagnosis, Feature, Role, render};
-use peerproof_engine::contract::boundary::{ConfigKey, checks_of_side};
+use peerproof_engine::contract::boundary::{Absence, ConfigKey, checks_of_side};
 use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::check::{Check, Untestable};
 use peerproof_engine::data::clause::Side;
@@ -25,7 +25,7 @@ use peerproof_engine::run::verdict::Verdict;
 
 /// Starts the peer once and shows its command line, environment, answers, roles and features, with advice.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for wrong usage or configuration, a peer that cannot be started, or a fault of this machine.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let options = args.run.options(context)?;
     let config = args.peer.config(args.boundary.as_deref(), context)?;
     let mut peer = args.peer.peer(args.boundary.as_deref(), context)?;
@@ -173,7 +173,7 @@ fn environment(peer: &Peer) -> Vec<(String, String)> {
 
 fn keys(peer: &Peer, table: &'static str) -> impl Iterator<Item = ConfigKey> + use<> {
     let keys = peerproof_engine::drive::config::keys_of(peer.boundary, peer.facts.side);
-    keys.into_iter().filter(move |key| key.table == table)
+    keys.into_iter().filter(move |key| key.table() == table)
 }
 
 fn roles(peer: &Peer, said: &Facts, played: &BTreeMap<String, RoleTrial>, checks: &[&Check]) -> Vec<Role> {
@@ -224,9 +224,9 @@ fn as_another(
     let [(own, argv)] = config.commands.iter().collect::<Vec<_>>()[..] else { return None };
     let keys = peerproof_engine::drive::config::keys(config.boundary);
     let key = |name: &str| keys.iter().find(|key| key.name == name);
-    let commands = config.boundary.commands().into_iter();
+    let commands = config.boundary.description().commands.iter();
     let mut tries: Vec<(Side, &str)> =
-        commands.flat_map(|(side, names)| names.into_iter().map(move |name| (side, name))).collect();
+        commands.flat_map(|(side, names)| names.iter().map(|name| (*side, *name))).collect();
     tries.retain(|(_, name)| name != own);
     tries.sort_by_key(|(other, _)| *other == side);
     tries.into_iter().find_map(|(other_side, name)| {
@@ -248,10 +248,9 @@ fn as_another(
 /// Adapts a command line to `other`: removes placeholders that `other` lacks with the flags before them, and adds those
 /// it needs. `None` if a peer that must be told where to listen is not.
 fn retold(argv: &[String], own: &ConfigKey, other: &ConfigKey) -> Option<Vec<String>> {
-    let is_added = |word: &str| own.members.iter().any(|part| part.strip_suffix('+') == Some(word));
-    let names = |key: &ConfigKey, word: &str| {
-        key.members.iter().any(|part| word.contains(peerproof_engine::contract::boundary::unmarked(part)))
-    };
+    let is_added =
+        |word: &str| own.placeholders().iter().any(|it| it.absence == Absence::Appended && it.text == word);
+    let names = |key: &ConfigKey, word: &str| key.placeholders().iter().any(|it| word.contains(it.text));
     let mut told: Vec<String> = Vec::new();
     for word in argv.iter().filter(|word| !is_added(word)) {
         if !names(own, word) || names(other, word) {
@@ -264,9 +263,9 @@ fn retold(argv: &[String], own: &ConfigKey, other: &ConfigKey) -> Option<Vec<Str
     if other.name == HTTP && !["{port}", "{addr}"].iter().any(|part| is_there(&told, part)) {
         return None;
     }
-    for part in other.members.iter().filter(|part| part.ends_with('}')) {
-        if !is_there(&told, part) {
-            told.push((*part).to_owned());
+    for required in other.placeholders().iter().filter(|it| it.absence == Absence::Refused) {
+        if !is_there(&told, required.text) {
+            told.push(required.text.to_owned());
         }
     }
     Some(told)
@@ -288,12 +287,8 @@ fn suggestion(
         let mut argv = argv.clone();
         let at = argv.iter().position(|word| *word == flag)?;
         argv[at] = format!("--{missing}");
-        argv.extend(
-            key.members
-                .iter()
-                .filter(|part| !part.ends_with('?'))
-                .map(|part| peerproof_engine::contract::boundary::unmarked(part).to_owned()),
-        );
+        let needed = key.placeholders().iter().filter(|it| it.absence != Absence::Allowed);
+        argv.extend(needed.map(|it| it.text.to_owned()));
         let other = Config { commands: BTreeMap::new(), ..config.clone() };
         answers_as(other, missing, argv.clone(), options, around, context).then(|| line(&argv))
     })
@@ -360,15 +355,8 @@ fn advice(
             needs("any")
         ));
     }
-    let missing: Vec<&str> = peer
-        .boundary
-        .commands()
-        .into_iter()
-        .filter(|(side, _)| *side == peer.facts.side)
-        .flat_map(|(_, names)| names)
-        .filter(|name| !peer.commands.contains_key(*name))
-        .collect();
-    for name in missing {
+    let commands = peer.boundary.description().commands_of(peer.facts.side);
+    for name in commands.filter(|name| !peer.commands.contains_key(*name)) {
         let count = checks.iter().filter(|check| check.command == name).count();
         let like = suggestion(name).map(|line| format!("; it answers as {line}")).unwrap_or_default();
         notes.push(format!(

@@ -15,7 +15,7 @@ pub(crate) const DEFAULT_FILE: &str = "peerproof-expected.toml";
 
 /// Writes and prunes the list of known failures.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     what: ExpectCommand,
 }
@@ -53,7 +53,7 @@ struct Files {
 ///
 /// # Errors
 /// Fails if the results are cut (exit status 5), or the list is invalid, exists already or cannot be written.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     match &args.what {
         ExpectCommand::Init { files, force } => init(files, *force, context),
         ExpectCommand::Update { files, add } => update(files, *add, context),

@@ -14,7 +14,7 @@ use peerproof_engine::data::text::wrap;
 
 /// Explains a clause or a check: its text, level, source, interpretation, checks and mutants.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Id of a clause (`TH-FRAME-01`) or of a check (`toolhost/serve/…`).
     id: String,
 }
@@ -23,7 +23,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for an unknown id and suggests the closest one.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let printer = &context.printer;
     let id = args.id.trim();
     for boundary in table::all() {

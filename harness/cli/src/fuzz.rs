@@ -24,7 +24,7 @@ use peerproof_engine::run::runner::{self, Options, Surroundings};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit status: 0 no new finding, 8 a new finding, 2 usage or configuration,
 70 harness fault, 130 interrupted.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for wrong usage or configuration, an unusable corpus, or a peer that cannot be started.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let options = args.run.options(context)?;
     let peers = args.peer.peer_or_references(args.boundary.as_deref(), context)?;
     let corpus = match &args.corpus {

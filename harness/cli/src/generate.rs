@@ -15,7 +15,7 @@ use peerproof_engine::drive::config::json_schema::json_schema;
   peerproof generate completions bash > ~/.local/share/bash-completion/completions/peerproof
   peerproof generate man ~/.local/share/man/man1
   peerproof generate schema > peerproof.schema.json")]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     kind: Kind,
 }
@@ -40,7 +40,7 @@ enum Kind {
 ///
 /// # Errors
 /// Fails if the folder cannot be written.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     match &args.kind {
         Kind::Completions { shell } => {
             let mut text = Vec::new();

@@ -10,7 +10,7 @@ use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
 use super::{CommandResult, Context, Exit, Stop};
 use peerproof::report::screen::plural;
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Member, MemberKind};
 use peerproof_engine::data::facts::{Facts, RoleTrial};
 use peerproof_engine::drive::config::{self, Config, DEFAULT_FILE};
 use peerproof_engine::drive::fixture::ActorExe;
@@ -20,7 +20,7 @@ use peerproof_engine::run::runner::{self, Surroundings};
 /// Starts a peer once, probes its roles and features, and writes a commented peerproof.toml for it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  peerproof init toolhost -- ./my_toolhost --serve plugin.so")]
-pub struct Args {
+pub(crate) struct Args {
     /// The boundary, such as toolhost.
     boundary: String,
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails if the file exists or cannot be written, or the peer cannot be started.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     if args.peer.command.is_empty() {
         return Err(Stop::usage(
             "no command line of a peer; give it after `--`: peerproof init BOUNDARY -- ./my_peer --serve",
@@ -101,14 +101,8 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
         toml(&Value::from(facts.side.word()))
     );
     let keys = config::keys_of(config.boundary, facts.side);
-    let of = |table: &'static str| keys.iter().filter(move |key| key.table == table);
-    let commands: Vec<&str> = config
-        .boundary
-        .commands()
-        .into_iter()
-        .filter(|(side, _)| *side == facts.side)
-        .flat_map(|(_, names)| names)
-        .collect();
+    let of = |table: &'static str| keys.iter().filter(move |key| key.table() == table);
+    let commands: Vec<&str> = config.boundary.description().commands_of(facts.side).collect();
     for key in of("peer").filter(|key| commands.contains(&key.name)) {
         match config.commands.get(key.name) {
             Some(argv) => {
@@ -116,8 +110,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
                 let _ = writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(&argv));
             }
             None => {
-                let parts =
-                    key.members.iter().map(|member| peerproof_engine::contract::boundary::unmarked(member));
+                let parts = key.placeholders().iter().map(|placeholder| placeholder.text);
                 let argv: Value = std::iter::once("./my_peer").chain(parts).map(Value::from).collect();
                 let _ = writeln!(out, "# {}\n# {} = {}", key.meaning, key.name, toml(&argv));
             }
@@ -144,7 +137,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
             None if key.is_setting() => writeln!(out, "# {}\n# {} = …", key.meaning, key.name),
             None => {
                 let blanks = blanks(key);
-                let word = key.values.first().filter(|word| !["true", "false"].contains(word));
+                let word = key.words().first();
                 let value = match word {
                     Some(word) => format!("{word:?}"),
                     None if blanks.is_empty() => "true".to_owned(),
@@ -183,18 +176,20 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
 fn choice(key: &ConfigKey, facts: &Facts) -> String {
     match facts.choices.get(key.name) {
         Some(value) => format!("{}\n{} = {}", key.meaning, key.name, toml(&Value::from(value.as_str()))),
-        None => format!("{} = \"{}\"   # {}", key.name, key.values.join(" | "), key.meaning),
+        None => format!("{} = \"{}\"   # {}", key.name, key.words().join(" | "), key.meaning),
     }
 }
 
 /// Required members of a role, to be filled in.
 fn blanks(key: &ConfigKey) -> String {
-    let members = config::members(key);
-    let blank = |member: &config::Member| match (member.names.join("|"), member.kind) {
-        (name, "string") => format!("{name} = \"…\""),
-        (name, _) => format!("{name} = {{ … }}"),
+    let blank = |member: &Member| {
+        let name = member.names().collect::<Vec<_>>().join("|");
+        match member.kind {
+            MemberKind::String => format!("{name} = \"…\""),
+            _ => format!("{name} = {{ … }}"),
+        }
     };
-    members.iter().filter(|member| member.is_required).map(blank).collect::<Vec<_>>().join(", ")
+    key.members().iter().filter(|member| member.is_required).map(blank).collect::<Vec<_>>().join(", ")
 }
 
 /// Command line for a file at `path`, whose folder is the peer's working directory.
@@ -264,8 +259,10 @@ mod tests {
     }
 
     #[test]
-    fn blanks_are_for_what_a_role_must_have() {
-        let key = ConfigKey::role("named", &["method: string", "params: object", "expect?: string"], "");
+    fn blanks_are_the_required_members_of_a_role() {
+        const MEMBERS: &[Member] =
+            &[Member::string("method"), Member::object("params"), Member::string("expect").optional()];
+        let key = ConfigKey::role("named", MEMBERS, "");
         assert_eq!(blanks(&key), "method = \"…\", params = { … }");
     }
 }

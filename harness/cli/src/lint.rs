@@ -23,7 +23,7 @@ use peerproof_engine::drive::config::Config;
                   Exit status: 0 no MUST is broken (--strict: no SHOULD either), 1 a clause is broken, 2 usage or not \
                   a transcript, 4 nothing could be decided."
 )]
-pub struct Args {
+pub(crate) struct Args {
     /// A transcript.ndjson.
     file: PathBuf,
     /// Judge only this side.
@@ -52,7 +52,7 @@ enum LintSide {
 ///
 /// # Errors
 /// Fails if the file is not a transcript, or the flags do not fit its boundary.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     if !args.peer.command.is_empty() {
         return Err(Stop::usage(
             "lint starts no peer; remove the command, lint judges only the transcript FILE",

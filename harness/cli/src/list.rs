@@ -13,7 +13,7 @@ use peerproof_engine::data::text::one_line;
 
 /// Lists checks, clauses, boundaries or mutants.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Things to list: checks (the default), clauses, boundaries or mutants; add a boundary to list only its own.
     #[arg(value_name = "WHAT|BOUNDARY", num_args = 0..=2)]
     words: Vec<String>,
@@ -44,7 +44,7 @@ enum ListSubject {
 ///
 /// # Errors
 /// Fails for an unknown boundary.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let printer = &context.printer;
     if let Some(name) = &args.config_keys {
         config_keys(boundary_named(name)?, args.json, printer);
@@ -168,9 +168,9 @@ fn one_boundary(boundary: &'static dyn Boundary) -> Row {
     Row {
         name: boundary.name().to_owned(),
         marks: vec![format!("{clauses} clauses"), format!("{checks} checks")],
-        text: boundary.summary().to_owned(),
+        text: boundary.description().summary.to_owned(),
         json: json!({
-            "name": boundary.name(), "summary": boundary.summary(), "clauses": clauses, "checks": checks,
+            "name": boundary.name(), "summary": boundary.description().summary, "clauses": clauses, "checks": checks,
         }),
     }
 }
@@ -194,20 +194,20 @@ fn config_keys(boundary: &'static dyn Boundary, as_json: bool, printer: &Printer
     for key in peerproof_engine::drive::config::keys(boundary) {
         if as_json {
             let line = json!({
-                "table": key.table, "name": key.name, "values": key.values, "members": key.members,
-                "meaning": key.meaning,
+                "table": key.table(), "name": key.name, "values": key.shown_values(),
+                "members": key.shown_members(), "meaning": key.meaning,
             });
             let _ = writeln!(out, "{line}");
             continue;
         }
-        if key.table != table {
-            table = key.table;
+        if key.table() != table {
+            table = key.table();
             let gap = if out.is_empty() { "" } else { "\n" };
             let _ = writeln!(out, "{gap}{}", printer.paint(Tone::Head, &format!("[{table}]")));
         }
-        let values = match (key.values, key.members) {
-            ([], []) => String::new(),
-            ([], members) => format!("  {}", members.join(", ")),
+        let values = match (key.shown_values(), key.shown_members()) {
+            (values, members) if values.is_empty() && members.is_empty() => String::new(),
+            (values, members) if values.is_empty() => format!("  {}", members.join(", ")),
             (values, _) => format!("  {}", values.join(" | ")),
         };
         let _ = writeln!(

@@ -52,7 +52,7 @@ use peerproof_engine::run::verdict::CheckResult;
 
 Exit status: 0 no peer breaks a MUST, 1 a clause is broken, 2 usage or configuration,
 3 a known failure now passes, 4 no check reached a verdict, 6 flaky only, 70 harness fault, 130 interrupted.")]
-pub struct Args {
+pub(crate) struct Args {
     /// TOML file with the list of peers.
     peers: PathBuf,
     /// Send the same generated conversations to all peers and report where their answers differ, instead of checking.
@@ -112,7 +112,7 @@ struct Listed {
 /// # Errors
 /// Fails for wrong usage, an invalid list or configuration, peers that cannot be compared or started, or files that
 /// cannot be written.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let options = args.run.options(context)?;
     let mut listed = load(&args.peers, context)?;
     let checks = chosen(args, &listed)?;
@@ -319,7 +319,7 @@ impl Entry {
             peer.name.clone_from(name);
         }
         if let Some(set) = &self.requirements {
-            let sets = peer.boundary.requirements();
+            let sets = peer.boundary.description().requirements;
             if !sets.contains(&set.as_str()) {
                 let sentence = format!(
                     "requirements = {set:?}: {} has the sets {}",

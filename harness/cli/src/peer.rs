@@ -10,7 +10,7 @@ use peerproof::table;
   peerproof peer toolhost --run AID.PEERPROOF.ECHO.v1
   peerproof peer toolhost --dispatch ./my_toolhost
 Known mutants: peerproof list mutants")]
-pub struct Args {
+pub(crate) struct Args {
     /// The boundary, such as toolhost.
     boundary: String,
     /// Arguments of the reference peer, and `--choice KEY=VALUE` or `--mutant ID`.
@@ -22,7 +22,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for an unknown boundary or without arguments.
-pub fn run(args: &Args, _context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, _context: &Context) -> CommandResult {
     let boundary = boundary_named(&args.boundary)?;
     let usual: Vec<String> = table::played(boundary)
         .references()

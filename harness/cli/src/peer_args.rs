@@ -21,7 +21,7 @@ const REVISION: &str = "revision";
 /// The peer: a configuration file, flags that override it, and a command line after `--`.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The peer")]
-pub struct PeerArgs {
+pub(crate) struct PeerArgs {
     /// Configuration of the peer [default: ./peerproof.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl PeerArgs {
     ///
     /// # Errors
     /// Fails if none is selected or the configuration is invalid.
-    pub fn peer(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
+    pub(crate) fn peer(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
         self.one_revision()?;
         match self.config(boundary, context)? {
             Some(config) => Ok(config.peer(&context.variables)?),
@@ -136,8 +136,12 @@ impl PeerArgs {
         if !self.is_each_revision() {
             return Ok(vec![config.peer(&context.variables)?]);
         }
-        let key =
-            config.boundary.config_keys().iter().find(|key| (key.table, key.name) == ("choices", REVISION));
+        let key = config
+            .boundary
+            .description()
+            .config_keys
+            .iter()
+            .find(|key| (key.table(), key.name) == ("choices", REVISION));
         let one = || Stop::usage(format!("--revision: {} has one revision", config.boundary.name()));
         let at = |revision: &&str| {
             let mut config = config.clone();
@@ -146,11 +150,11 @@ impl PeerArgs {
             peer.name = format!("{} at {revision}", peer.name);
             Ok::<_, Stop>(peer)
         };
-        key.ok_or_else(one)?.values.iter().rev().map(at).collect()
+        key.ok_or_else(one)?.words().iter().rev().map(at).collect()
     }
 
     /// Configuration file: the named one, or else the default one if it exists.
-    pub fn file(&self, context: &Context) -> Option<PathBuf> {
+    pub(crate) fn file(&self, context: &Context) -> Option<PathBuf> {
         let named = self.config.clone().or_else(|| context.setting("CONFIG").map(PathBuf::from));
         named.or_else(|| Path::new(DEFAULT_FILE).exists().then(|| PathBuf::from(DEFAULT_FILE)))
     }
@@ -159,7 +163,7 @@ impl PeerArgs {
     ///
     /// # Errors
     /// Fails if the configuration is invalid, or flags are given without a peer.
-    pub fn config(&self, boundary: Option<&str>, context: &Context) -> Result<Option<Config>, Stop> {
+    pub(crate) fn config(&self, boundary: Option<&str>, context: &Context) -> Result<Option<Config>, Stop> {
         let boundary = boundary.map(boundary_named).transpose()?;
         let mut config = match (self.file(context), boundary) {
             (Some(path), _) => Config::load(&path, &table::all())?,
@@ -222,7 +226,7 @@ impl PeerArgs {
 
     /// Arguments that select the same peer on another command line: file and flags, then the command line after `--`.
     /// Empty for the reference peers.
-    pub fn again(&self, boundary: Option<&str>, context: &Context) -> Vec<String> {
+    pub(crate) fn again(&self, boundary: Option<&str>, context: &Context) -> Vec<String> {
         let mut args = Vec::new();
         let mut add = |flag: &str, value: &str| args.extend([flag.to_owned(), value.to_owned()]);
         let config = self.config(boundary, context).ok().flatten();
@@ -285,11 +289,11 @@ impl PeerArgs {
         for role in &self.roles {
             let (name, own) = pair("--role", "NAME=OWN", role)?;
             // The first member of a role names the peer's own tool or method.
-            let members = role_keys(config).find_map(|key| key.members.first());
-            let member = members.and_then(|member| member.split(':').next()).unwrap_or("aid");
+            let members = role_keys(config).find_map(|key| key.members().first());
+            let member = members.map_or("aid", |member| member.name);
             let whole = serde_json::from_str::<Value>(own).ok().filter(Value::is_object);
             let is_part =
-                whole.is_none() && role_keys(config).any(|key| key.name == name && key.members.len() > 1);
+                whole.is_none() && role_keys(config).any(|key| key.name == name && key.members().len() > 1);
             let set = config.set_role(name, whole.unwrap_or_else(|| json!({ member: own })));
             set.map_err(|error| match is_part {
                 true => Misconfigured::from(format!(
@@ -310,7 +314,7 @@ impl PeerArgs {
             config.set_feature(name, value).map_err(|error| error.of("--feature"))?;
         }
         if let Some(set) = &self.requirements {
-            let sets = config.boundary.requirements();
+            let sets = config.boundary.description().requirements;
             if !sets.contains(&set.as_str()) {
                 return Err(format!(
                     "--requirements {set:?}: {} has the sets {}",
@@ -338,7 +342,7 @@ impl PeerArgs {
 
 /// Configuration keys of the roles of the boundary.
 fn role_keys(config: &Config) -> impl Iterator<Item = &'static ConfigKey> {
-    config.boundary.config_keys().iter().filter(|key| key.table == "roles")
+    config.boundary.description().config_keys.iter().filter(|key| key.table() == "roles")
 }
 
 /// Command line quoted for a shell.

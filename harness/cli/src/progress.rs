@@ -12,7 +12,7 @@ use peerproof_engine::data::text::visible;
 
 /// Progress line of a long task, with the remaining time.
 #[derive(Debug, Clone)]
-pub struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     /// Number of remaining steps that wait for minutes in any case.
     waiting: Arc<AtomicUsize>,
@@ -21,7 +21,7 @@ pub struct Progress {
 
 impl Progress {
     /// Line for `total` steps; nothing is drawn without a terminal.
-    pub fn new(total: usize, printer: &Printer) -> Self {
+    pub(crate) fn new(total: usize, printer: &Printer) -> Self {
         Self::of_checks(total, 0, printer)
     }
 
@@ -52,13 +52,13 @@ impl Progress {
     }
 
     /// Counts a finished step and shows `message` after the bar.
-    pub fn step(&self, message: impl Into<String>) {
+    pub(crate) fn step(&self, message: impl Into<String>) {
         self.say(message);
         self.bar.inc(1);
     }
 
     /// Counts a finished check.
-    pub fn check(&self, id: &str, has_failed: bool, has_waited: bool) {
+    pub(crate) fn check(&self, id: &str, has_failed: bool, has_waited: bool) {
         if has_waited {
             let _ =
                 self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
@@ -69,7 +69,7 @@ impl Progress {
     }
 
     /// Changes only the message.
-    pub fn say(&self, message: impl Into<String>) {
+    pub(crate) fn say(&self, message: impl Into<String>) {
         self.bar.set_message(visible(&message.into()).into_owned());
     }
 

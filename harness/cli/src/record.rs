@@ -34,7 +34,7 @@ const BETWEEN: &str = "---";
                   Exit status: 0 recorded, whatever the exit status of the peers; 2 usage; 5 the transcript is cut off \
                   at its size limit, or a peer had to be killed; 70 the file could not be written; 130 interrupted."
 )]
-pub struct Args {
+pub(crate) struct Args {
     /// Boundary between client and server [default: the one in the configuration].
     #[arg(long, value_name = "BOUNDARY")]
     boundary: Option<String>,
@@ -59,7 +59,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails for wrong usage, a peer that cannot be started, or a file that cannot be created.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let settings = settings(args, context)?;
     let folder = args.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
     let folder = folder.unwrap_or_else(|| Path::new("peerproof-out").join("recorded"));
@@ -114,9 +114,8 @@ fn settings(args: &Args, context: &Context) -> Result<RecordSettings, Stop> {
     let mut config = config.ok_or_else(|| Stop::usage("no peer is given"))?;
     let (mut command, side) = boundary.main_command(&peer_args.command);
     if let Some(name) = &args.played {
-        let commands = boundary.commands().into_iter().filter(|(side, _)| *side == Side::Provider);
-        let commands: Vec<&str> =
-            commands.flat_map(|(_, names)| names).filter(|name| *name != HTTP).collect();
+        let commands = boundary.description().commands_of(Side::Provider);
+        let commands: Vec<&str> = commands.filter(|name| *name != HTTP).collect();
         command = commands.iter().copied().find(|known| known == name).ok_or_else(|| {
             Stop::usage(format!(
                 "--as {name:?}: the servers of {} are {}",
@@ -161,7 +160,7 @@ fn settings(args: &Args, context: &Context) -> Result<RecordSettings, Stop> {
         facts: peer.facts,
         command: command.to_owned(),
         placeholders,
-        variables: boundary.variables().iter().filter_map(variable).collect(),
+        variables: boundary.description().variables.iter().filter_map(variable).collect(),
         client: client.map(|argv| record::RecordedPeer { argv, env: Vec::new() }),
         server: record::RecordedPeer { argv: server, env },
         stdout: stdout.map_err(|error| Stop::usage(format!("standard output is closed: {error}")))?,

@@ -24,7 +24,7 @@ use peerproof_engine::run::runner::{self, Options, Surroundings};
 #[command(
     after_help = "Exit status: 0 no finding, 1 a finding, 2 the file is not a transcript, 70 harness fault."
 )]
-pub struct Args {
+pub(crate) struct Args {
     /// A transcript file, such as transcript.ndjson of a reproducer.
     file: PathBuf,
     /// Repeat the conversation with the peer after `--` or in --config, and judge the new one.
@@ -41,7 +41,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails if the file is not a transcript, no peer is given, or for a fault of this machine.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let (stored, boundary) = load(&args.file)?;
     if !args.live && (!args.peer.command.is_empty() || args.peer.config.is_some()) {
         return Err(Stop::usage("replay needs no peer; add --live to repeat the conversation with it"));

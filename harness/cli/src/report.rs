@@ -14,7 +14,7 @@ use peerproof_engine::run::results::{ResultsFile, ResultsWriter, StoredRun};
 
 /// Renders, merges and compares results files.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     what: ReportCommand,
 }
@@ -88,7 +88,7 @@ impl Forms {
 ///
 /// # Errors
 /// Fails if a file is not a results file, is cut although it must be complete (exit status 5), or cannot be written.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     match &args.what {
         ReportCommand::Render { results, forms, github, detail } => {
             rendered(results, &forms.wanted(), *github, detail.level(), context)

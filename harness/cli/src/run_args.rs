@@ -13,7 +13,7 @@ use peerproof_engine::run::runner::Options;
 /// Settings of a run. Each flag overrides its variable `PEERPROOF_…`, which overrides the default.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The run")]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Also run checks that wait for the time limits of the contract (up to three minutes).
     #[arg(long)]
     pub slow: bool,
@@ -42,7 +42,7 @@ impl RunArgs {
     ///
     /// # Errors
     /// Fails if a variable is not a number, or a number is out of range.
-    pub fn options(&self, context: &Context) -> Result<Options, Stop> {
+    pub(crate) fn options(&self, context: &Context) -> Result<Options, Stop> {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let jobs = setting(self.jobs, "JOBS", context)?.unwrap_or(processors);
         if jobs == 0 {
@@ -99,7 +99,7 @@ pub(crate) fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
 ///
 /// # Errors
 /// Fails for an invalid time, see [`duration`].
-pub fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<Duration>, Stop> {
+pub(crate) fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<Duration>, Stop> {
     let text = flag.or_else(|| context.setting(name));
     Ok(text.map(duration).transpose()?)
 }
@@ -107,7 +107,7 @@ pub fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<
 /// Output: formats, files and folders.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
-pub struct OutputArgs {
+pub(crate) struct OutputArgs {
     /// Format of the results; `ndjson` prints the lines of the results file.
     #[arg(long, value_name = "FORM")]
     pub format: Option<Format>,
@@ -123,7 +123,7 @@ pub struct OutputArgs {
 /// Level of detail of the console.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
-pub struct DetailArgs {
+pub(crate) struct DetailArgs {
     /// List all checks that a cause made fail.
     #[arg(long, short)]
     pub verbose: bool,
@@ -134,7 +134,7 @@ pub struct DetailArgs {
 
 impl DetailArgs {
     /// Level of detail from both flags.
-    pub fn level(&self) -> Detail {
+    pub(crate) fn level(&self) -> Detail {
         match (self.all, self.verbose) {
             (true, _) => Detail::Checks,
             (false, true) => Detail::Seen,
@@ -145,7 +145,7 @@ impl DetailArgs {
 
 /// Format of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// Text for people, with colours and a progress line on a terminal.
     #[default]
     Pretty,
@@ -168,7 +168,7 @@ const GITHUB: &str = "github";
 
 /// Requested report files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reports {
+pub(crate) struct Reports {
     /// File of `results=`.
     pub results: Option<PathBuf>,
     /// Forms to render from the results, with their files.
@@ -182,12 +182,12 @@ impl OutputArgs {
     ///
     /// # Errors
     /// Fails if the variable `PEERPROOF_FORMAT` is invalid.
-    pub fn form(&self, context: &Context) -> Result<Format, Stop> {
+    pub(crate) fn form(&self, context: &Context) -> Result<Format, Stop> {
         Ok(setting(self.format, "FORMAT", context)?.unwrap_or_default())
     }
 
     /// Folder for results and reproducers.
-    pub fn folder(&self, context: &Context) -> PathBuf {
+    pub(crate) fn folder(&self, context: &Context) -> PathBuf {
         let named = self.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
         named.unwrap_or_else(|| PathBuf::from("peerproof-out"))
     }

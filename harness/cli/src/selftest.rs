@@ -26,7 +26,7 @@ use peerproof_engine::run::selftest::{Against, Forms, Proof, Scope, Workshop, mu
 /// Runs every mutant, every variant of the correct reference and every null peer, and prints which checks noticed which
 /// mutants.
 #[derive(Debug, ClapArgs)]
-pub struct Args {
+pub(crate) struct Args {
     /// Boundary to test [default: all].
     boundary: Option<String>,
     /// Run only mutants whose id contains this text; if there are none, mutants that break a clause of a check whose
@@ -111,7 +111,7 @@ impl From<Trouble> for TroubleKind {
 ///
 /// # Errors
 /// Fails for an unknown boundary, or a fault of this machine.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let boundaries = match &args.boundary {
         Some(name) => vec![table::find(name).ok_or_else(|| {
             let known: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();

@@ -17,7 +17,7 @@ use peerproof_engine::run::shrink;
 /// Shrinks a stored conversation against a live peer and writes the shorter one as a reproducer.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit status: 1 the peer shows the finding, 4 the peer does not show it, 2 usage.")]
-pub struct Args {
+pub(crate) struct Args {
     /// A transcript file with a finding.
     file: PathBuf,
     /// Shrink the finding with this clause or reason code instead of the first one.
@@ -40,7 +40,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Fails if the file is not a transcript or lacks the finding, the peer cannot be started, or nothing can be written.
-pub fn run(args: &Args, context: &Context) -> CommandResult {
+pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     let (stored, boundary) = load(&args.file)?;
     let name = args.file.display();
     let findings = boundary::judge(boundary, &stored).findings;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use peerproof_engine::contract::boundary::{Boundary, ConfigKey};
+use peerproof_engine::contract::boundary::{Benchmark, Boundary, ConfigKey, Description, Discovery, Wire};
 use peerproof_engine::contract::face::{
     Aim, Allowed, Expectation, Expected, Face, Frame, Framing, Misfit, Reading, SessionClauses, Stimulus,
     StimulusKind, Subject,
@@ -167,12 +167,10 @@ fn plan(clause: &str, lines: &[&str]) -> Plan {
 struct Sums;
 
 impl Boundary for Sums {
-    fn name(&self) -> &'static str {
-        "adder"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a process that adds numbers, one request per line"
+    fn description(&self) -> &'static Description {
+        const KEYS: &[ConfigKey] = &[ConfigKey::command("command", &[], "adds numbers")];
+        const COMMANDS: &[(Side, &[&str])] = &[(Side::Provider, &["command"])];
+        const { &Description::new("adder", "a process that adds numbers, one request per line", COMMANDS, KEYS) }
     }
 
     fn clauses(&self) -> &[Clause] {
@@ -212,15 +210,6 @@ impl Boundary for Sums {
         })
     }
 
-    fn config_keys(&self) -> &[ConfigKey] {
-        const KEYS: &[ConfigKey] = &[ConfigKey::command("command", &[], "adds numbers")];
-        KEYS
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec!["command"])]
-    }
-
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         peerproof_engine::data::transcript::strict::expectations::<Aim>(&transcript.plan)
     }
@@ -233,6 +222,13 @@ impl Boundary for Sums {
         plan("ADD-02", &[&format!("add {} {}", rng.below(1_000), rng.below(1_000))])
     }
 }
+
+// Its messages need no help while a conversation runs, its peers have no roles, and it has no benchmark.
+impl Wire for Sums {}
+
+impl Discovery for Sums {}
+
+impl Benchmark for Sums {}
 
 /// Runs every check against a command.
 fn check(argv: &[String]) -> Vec<CheckResult> {

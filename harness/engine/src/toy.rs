@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::contract::boundary::{Boundary, ConfigKey};
+use crate::contract::boundary::{Benchmark, Boundary, ConfigKey, Description, Discovery, Placeholder, Wire};
 use crate::data::blame::Misconfigured;
 use crate::data::check::Check;
 use crate::data::clause::{Clause, ClauseId, Level, Side};
@@ -34,12 +34,11 @@ pub(crate) fn plan() -> Plan {
 }
 
 impl Boundary for Toy {
-    fn name(&self) -> &'static str {
-        "toy"
-    }
-
-    fn summary(&self) -> &'static str {
-        "answers each line with the same line"
+    fn description(&self) -> &'static Description {
+        const KEYS: &[ConfigKey] =
+            &[ConfigKey::command(COMMAND, &[Placeholder::optional("{folder}")], "answers lines")];
+        const COMMANDS: &[(Side, &[&str])] = &[(Side::Provider, &[COMMAND])];
+        const { &Description::new("toy", "answers each line with the same line", COMMANDS, KEYS) }
     }
 
     fn clauses(&self) -> &[Clause] {
@@ -71,15 +70,6 @@ impl Boundary for Toy {
         CHECKS.get_or_init(|| {
             vec![Check::new("toy/echo", "One line comes back.", [CLAUSE], COMMAND, |_, _| Ok(plan()))]
         })
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        const KEYS: &[ConfigKey] = &[ConfigKey::command(COMMAND, &["{folder}?"], "answers lines")];
-        KEYS
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![COMMAND])]
     }
 
     fn admit(&self, _transcript: &Transcript) -> Result<(), Misconfigured> {
@@ -122,6 +112,12 @@ impl Boundary for Toy {
         is_new.then_some(plan).into_iter().collect()
     }
 }
+
+impl Wire for Toy {}
+
+impl Discovery for Toy {}
+
+impl Benchmark for Toy {}
 
 impl Played for Toy {
     fn boundary(&self) -> &'static dyn Boundary {

@@ -19,7 +19,7 @@ const SIZES: [(&str, usize, usize); 4] =
 ///
 /// # Errors
 /// The engine is configured over HTTP alone, or the peer is a caller.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+pub(crate) fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(COMMAND) {
         return Err("only engines on standard streams are measured: configure `command`".into());
     }

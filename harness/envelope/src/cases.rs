@@ -110,7 +110,7 @@ fn all() -> &'static [Loaded<Row>] {
 }
 
 /// All checks, in the order in which they run.
-pub fn checks() -> impl Iterator<Item = Check> {
+pub(crate) fn checks() -> impl Iterator<Item = Check> {
     let of_process = all().iter().filter(|loaded| loaded.case.modes.is_empty());
     let of_http = all().iter().filter(|loaded| !loaded.case.modes.is_empty());
     let carried = of_process.clone().filter(|loaded| loaded.case.clauses.iter().all(holds_over_http));

@@ -1,6 +1,6 @@
 //! The configuration vocabulary of the envelope boundary.
 
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Placeholder};
 use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 
@@ -18,7 +18,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ),
     ConfigKey::command(
         HTTP,
-        &["{port}?", "{addr}?"],
+        &[Placeholder::optional("{port}"), Placeholder::optional("{addr}")],
         "Command line of an engine that takes envelopes by POST to /api/v1/process on a port of 127.0.0.1; \
          or { command, url, ready }. A url without a command is the address of an engine that already runs. \
          The engine is ready when it accepts a connection and the condition `ready` holds: \
@@ -26,7 +26,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ),
     ConfigKey::command(
         "caller",
-        &["{scenario}", "{results}"],
+        &[Placeholder::required("{scenario}"), Placeholder::required("{results}")],
         "Command line of a caller that sends the envelopes of a scenario and appends the result of each \
          call to a file; `command` with these placeholders means the same",
     ),
@@ -86,5 +86,5 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::DUPLICATE_KEYS,
     ConfigKey::LONE_SURROGATES,
     ConfigKey::BIG_INTEGERS,
-    ConfigKey::limit_from("nesting_max", &["64.."], "Levels of nesting that the peer accepts"),
+    ConfigKey::limit_from("nesting_max", 64, "Levels of nesting that the peer accepts"),
 ];

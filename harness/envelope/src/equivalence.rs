@@ -26,7 +26,7 @@ const LONG_BYTES: usize = 1 << 20;
 
 /// A difference between the sent envelope and the reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// Clause that it breaks.
     pub clause: &'static str,
     /// Reason code.
@@ -53,7 +53,7 @@ pub enum Mode {
 }
 
 /// Differences between a sent envelope and its reply. Those of SHOULD clauses come last.
-pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
+pub(crate) fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
     let each = sent.normal.iter().map(|normal| Comparison::of(sent, normal, reply, mode));
     let mut found = each.min_by_key(Vec::len).unwrap_or_default();
     if let Some(second) = &sent.second {
@@ -74,7 +74,7 @@ pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
 }
 
 /// True if the reply equals the sent envelope.
-pub fn is_same(sent: &Sent, reply: &Json) -> bool {
+pub(crate) fn is_same(sent: &Sent, reply: &Json) -> bool {
     differences(sent, reply, Mode::Caller).is_empty()
 }
 

@@ -1,12 +1,13 @@
 //! The envelope boundary: an engine that takes one envelope and returns one, and a caller that sends envelopes to
 //! engines.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use peerproof_engine::contract::asking;
 use peerproof_engine::contract::boundary::workload::Workload;
 use peerproof_engine::contract::boundary::{
-    Boundary, ConfigKey, ConstantPeer, Isolation, NormalizedExchange, SurvivalClause,
+    Benchmark, Boundary, ConstantPeer, Description, Discovery, Isolation, NormalizedExchange, SurvivalClause,
+    Wire,
 };
 use peerproof_engine::contract::counterpart::Counterpart;
 use peerproof_engine::data::blame::Misconfigured;
@@ -19,7 +20,6 @@ use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::{Act, Plan, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::drive::transport::http;
 use peerproof_engine::run::matrix::exchanges;
@@ -41,44 +41,58 @@ pub(crate) mod twins;
 
 use model::{Acceptance, Trait};
 
-/// The envelope boundary. Loads its data on first use.
-struct Envelope {
-    clauses: OnceLock<Vec<Clause>>,
-    checks: OnceLock<Vec<Check>>,
-}
+const DESCRIPTION: Description = Description {
+    http_path: "/api/v1/process",
+    signs: &["\"envelope_id\""],
+    rungs: rungs::RUNGS,
+    constant_peers: &[
+        ConstantPeer::wrong(
+            "the plain envelope",
+            "cat >/dev/null; echo '{\"envelope_id\":\"env_0123456789abcdef\",\"request_id\":\"req_0123456789abcdef\",\"user_id\":\"u\",\"session_id\":\"sess_0123456789abcdef\",\"raw_input\":\"Analyze the authentication flow\",\"outputs\":{},\"current_stage\":\"start\",\"terminated\":false}'",
+        ),
+        ConstantPeer {
+            name: "cat",
+            script: "exec cat",
+            right: &[(
+                "envelope/process/{accepted,advance,bounds,canary,defaults,determinism,emitted,framing,generated,goals,kept,open,pending,process,shapes,size,terminal}/*",
+                "an engine may return each valid envelope unchanged",
+            )],
+        },
+    ],
+    redundant_checks: &[redundant::CHECKS],
+    ..Description::new(
+        "envelope",
+        "Engines that process the envelope of an agent pipeline, and their callers",
+        &[(Side::Provider, &[face::COMMAND, HTTP]), (Side::Consumer, &[caller::COMMAND])],
+        config::KEYS,
+    )
+};
 
-/// The only instance. Its data is embedded; a test shows that it loads.
+static CLAUSES: LazyLock<Vec<Clause>> =
+    LazyLock::new(|| clause::embedded(include_str!("../corpora/clauses.toml")));
+
+static CHECKS: LazyLock<Vec<Check>> =
+    LazyLock::new(|| cases::checks().chain(caller::cases::checks()).collect());
+
+/// The envelope boundary.
+struct Envelope;
+
+/// The only instance. Its data is embedded and loaded on first use.
 pub fn boundary() -> &'static dyn Boundary {
-    static ENVELOPE: Envelope = Envelope { clauses: OnceLock::new(), checks: OnceLock::new() };
-    &ENVELOPE
+    &Envelope
 }
 
 impl Boundary for Envelope {
-    fn name(&self) -> &'static str {
-        "envelope"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Engines that process the envelope of an agent pipeline, and their callers"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn clauses(&self) -> &[Clause] {
-        self.clauses.get_or_init(|| {
-            clause::load(include_str!("../corpora/clauses.toml"))
-                .unwrap_or_else(|error| unreachable!("corpora/envelope/clauses.toml does not load: {error}"))
-        })
+        &CLAUSES
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(|| cases::checks().chain(caller::cases::checks()).collect())
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        config::KEYS
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![face::COMMAND, HTTP]), (Side::Consumer, vec![caller::COMMAND])]
+        &CHECKS
     }
 
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
@@ -87,14 +101,6 @@ impl Boundary for Envelope {
             false if argv.iter().any(|word| http::is_of_server(word)) => (HTTP, Side::Provider),
             false => (face::COMMAND, Side::Provider),
         }
-    }
-
-    fn http_path(&self) -> &'static str {
-        "/api/v1/process"
-    }
-
-    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
-        face::answers_canary(step, frame)
     }
 
     fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
@@ -106,11 +112,6 @@ impl Boundary for Envelope {
     fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
         let is_caller = name == face::COMMAND && argv.iter().any(|part| part.contains("{scenario}"));
         if is_caller { caller::COMMAND } else { name }.to_owned()
-    }
-
-    fn counterpart(&self, plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
-        asking::calls(plan)?;
-        Some(Box::new(asking::Bystander))
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
@@ -175,40 +176,24 @@ impl Boundary for Envelope {
         }
         facts
     }
+}
 
+impl Wire for Envelope {
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        face::answers_canary(step, frame)
+    }
+
+    fn counterpart(&self, plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        asking::calls(plan)?;
+        Some(Box::new(asking::Bystander))
+    }
+}
+
+impl Discovery for Envelope {}
+
+impl Benchmark for Envelope {
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
-    }
-
-    fn signs(&self) -> &'static [&'static str] {
-        &["\"envelope_id\""]
-    }
-
-    fn rungs(&self) -> &'static [(&'static str, Rung)] {
-        rungs::RUNGS
-    }
-
-    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        redundant::CHECKS
-    }
-
-    fn constant_peers(&self) -> &'static [ConstantPeer] {
-        const {
-            &[
-                ConstantPeer::wrong(
-                    "the plain envelope",
-                    "cat >/dev/null; echo '{\"envelope_id\":\"env_0123456789abcdef\",\"request_id\":\"req_0123456789abcdef\",\"user_id\":\"u\",\"session_id\":\"sess_0123456789abcdef\",\"raw_input\":\"Analyze the authentication flow\",\"outputs\":{},\"current_stage\":\"start\",\"terminated\":false}'",
-                ),
-                ConstantPeer {
-                    name: "cat",
-                    script: "exec cat",
-                    right: &[(
-                        "envelope/process/{accepted,advance,bounds,canary,defaults,determinism,emitted,framing,generated,goals,kept,open,pending,process,shapes,size,terminal}/*",
-                        "an engine may return each valid envelope unchanged",
-                    )],
-                },
-            ]
-        }
     }
 }
 

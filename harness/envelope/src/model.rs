@@ -7,13 +7,13 @@ use super::shape::{self, AGENTS, BOUNDS, STAGE_CLAUSES, Shape, ValueType};
 use super::time::{Spelling, spelling};
 
 /// Largest envelope that must be accepted, bytes (document readings: 10 MB).
-pub const BYTES_MAX: usize = 10 << 20;
+pub(crate) const BYTES_MAX: usize = 10 << 20;
 
 /// Nesting that every peer accepts, levels.
 const NESTING_MAX: u64 = 64;
 
 /// Most traits of one kind, and most differences of one reply, that are reported.
-pub const TOLD_MAX: usize = 20;
+pub(crate) const TOLD_MAX: usize = 20;
 
 /// Largest integer that every peer keeps exactly.
 const SAFE: f64 = 9_007_199_254_740_991.0;
@@ -57,7 +57,7 @@ pub struct Sent {
 
 /// An input as the model reads it.
 #[derive(Debug, Clone)]
-pub struct Input {
+pub(crate) struct Input {
     /// Properties that affect its acceptance.
     pub traits: Vec<Trait>,
     /// Its envelope, if it is an object.
@@ -78,7 +78,7 @@ fn open(clause: &'static str, key: &'static str, taken: &'static str, refused: &
 
 impl Input {
     /// Reads the bytes of an input.
-    pub fn read(facts: &Facts, bytes: &[u8]) -> Self {
+    pub(crate) fn read(facts: &Facts, bytes: &[u8]) -> Self {
         let mut traits = Vec::new();
         let mut text = json::trim(bytes);
         if let Some(rest) = text.strip_prefix(b"\xef\xbb\xbf") {
@@ -371,7 +371,7 @@ pub(crate) fn has_stages_left(normal: &Json) -> bool {
 }
 
 /// Value of a counter; 0 if absent.
-pub fn count(envelope: &Json, name: &str) -> f64 {
+pub(crate) fn count(envelope: &Json, name: &str) -> f64 {
     envelope.get(name).and_then(Json::as_f64).unwrap_or(0.0)
 }
 
@@ -409,7 +409,7 @@ fn is_id(text: &str, prefix: &str) -> bool {
 }
 
 /// A name as token of a JSON pointer.
-pub fn token(name: &str) -> String {
+pub(crate) fn token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 

@@ -15,7 +15,7 @@ const LATE_ITEM: usize = 40;
 
 /// Shape of a value.
 #[derive(Debug, Clone)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Type of the value.
     pub what: ValueType,
     /// True if `null` is a distinct value.
@@ -32,7 +32,7 @@ pub struct Shape {
 
 /// Type of a value.
 #[derive(Debug, Clone)]
-pub enum ValueType {
+pub(crate) enum ValueType {
     /// Any value.
     Any,
     /// A string.
@@ -57,7 +57,7 @@ pub enum ValueType {
 
 /// Change that an engine which runs stages may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Advance {
+pub(crate) enum Advance {
     /// No change.
     Fixed,
     /// Any change.
@@ -126,7 +126,7 @@ impl Shape {
     }
 
     /// Known members of an object.
-    pub fn members(&self) -> &[(String, Shape)] {
+    pub(crate) fn members(&self) -> &[(String, Shape)] {
         match &self.what {
             ValueType::Record(members) => members,
             _ => &[],
@@ -134,7 +134,7 @@ impl Shape {
     }
 
     /// Shape of a member.
-    pub fn member(&self, name: &str) -> Option<&Shape> {
+    pub(crate) fn member(&self, name: &str) -> Option<&Shape> {
         self.members().iter().find(|(known, _)| known == name).map(|(_, shape)| shape)
     }
 
@@ -177,7 +177,7 @@ impl Shape {
 
     /// Wrong values as JSON texts: other types, below the minimum, outside the enumeration, and containers of
     /// those.
-    pub fn wrong(&self) -> Vec<String> {
+    pub(crate) fn wrong(&self) -> Vec<String> {
         let all = ["\"x\"", "\"5\"", "\"true\"", "5", "1.5", "true", "[]", "{}"];
         let mut wrong: Vec<String> = all
             .into_iter()
@@ -248,12 +248,12 @@ fn shapes() -> &'static BTreeMap<String, Shape> {
 }
 
 /// Shape of a schema: `envelope`, a named agent, `processing_record` or `error_record`.
-pub fn named(name: &str) -> Option<&'static Shape> {
+pub(crate) fn named(name: &str) -> Option<&'static Shape> {
     shapes().get(name)
 }
 
 /// Shape of an envelope.
-pub fn envelope() -> &'static Shape {
+pub(crate) fn envelope() -> &'static Shape {
     named("envelope").unwrap_or_else(|| unreachable!("corpora/envelope/schemas has no envelope.json"))
 }
 
@@ -286,7 +286,7 @@ pub(crate) const BOUNDS: [(&str, &str, i64, &str); 3] = [
 pub(crate) const STAGE_CLAUSES: [&str; 4] = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"];
 
 /// Clause about a documented member. Members of the schema are numbered in its order.
-pub fn clause_of(name: &str) -> &'static str {
+pub(crate) fn clause_of(name: &str) -> &'static str {
     static CLAUSES: OnceLock<BTreeMap<String, &'static str>> = OnceLock::new();
     let clauses = CLAUSES.get_or_init(|| {
         let members = envelope().members().iter().enumerate();

@@ -2,7 +2,7 @@
 
 /// Classification of a text as a date-time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub(crate) enum Spelling {
     /// RFC 3339, microseconds since 1970.
     Right(i128),
     /// RFC 3339 with `t` or `z` in lower case.
@@ -98,7 +98,7 @@ fn fields(text: &str) -> Option<Fields> {
 }
 
 /// Classifies `text`.
-pub fn spelling(text: &str) -> Spelling {
+pub(crate) fn spelling(text: &str) -> Spelling {
     let Some(fields) = fields(text) else { return loosely(text) };
     let Fields { year, month, day, hour, minute, second, micros, offset, separator, .. } = fields;
     let (hours, minutes) = offset.unwrap_or_default();

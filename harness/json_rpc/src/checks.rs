@@ -38,7 +38,7 @@ const CLIENT: [&str; 10] = [
 ];
 
 /// Every check, in the order in which they run.
-pub fn all() -> Vec<Check> {
+pub(crate) fn all() -> Vec<Check> {
     let mut checks: Vec<Check> = SERVER.into_iter().flat_map(server::checks).collect();
     checks.extend(CLIENT.into_iter().flat_map(cases::client::checks));
     let carried = http::carried(&checks);

@@ -1,24 +1,24 @@
 //! The configuration vocabulary of the json_rpc boundary.
 
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Member, Placeholder};
 use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 
 /// Keys of roles with params that the table of roles fixes; these may be repeated.
-const NO_PARAMS: &[&str] = &["method: string", "params?: empty"];
+const NO_PARAMS: &[Member] = &[Member::string("method"), Member::empty("params").optional()];
 
 /// Every key that a configuration for a JSON-RPC server may hold.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command("command", &[], "Command line of a server that reads one message or batch per line"),
     ConfigKey::command(
         "client",
-        &["{scenario}", "{results}"],
+        &[Placeholder::required("{scenario}"), Placeholder::required("{results}")],
         "Command line of a client that makes the calls of a scenario and appends the result of each call to \
          a file; `command` with these placeholders means the same",
     ),
     ConfigKey::command(
         HTTP,
-        &["{port}?", "{addr}?"],
+        &[Placeholder::optional("{port}"), Placeholder::optional("{addr}")],
         "Command line of a server that takes each message as the body of a POST on a port of 127.0.0.1; or \
          { command, url, ready }. A url without a command is the address of a server that already runs. The \
          server is ready when it accepts a connection and the condition `ready` holds: { stdout = text }, \
@@ -31,13 +31,13 @@ pub const KEYS: &[ConfigKey] = &[
     ),
     ConfigKey::optional_feature(
         "auth",
-        &["key|key_env: string", "key_id?: string"],
+        &[Member::string("key").or("key_env"), Member::string("key_id").optional()],
         "Every message must be signed with this key, or with the key in the environment variable `key_env`. \
          Use a key for tests only: transcripts contain it",
     ),
     ConfigKey::optional_feature(
         "rate_limit",
-        &["requests: integer", "window_s: integer"],
+        &[Member::integer("requests"), Member::integer("window_s")],
         "The server accepts `requests` requests in a fresh process, and then in each window of `window_s` \
          seconds",
     ),
@@ -57,24 +57,24 @@ pub const KEYS: &[ConfigKey] = &[
     .of(Side::Consumer),
     ConfigKey::role(
         "echo",
-        &["method: string", "params?: any"],
+        &[Member::string("method"), Member::any("params").optional()],
         "Returns its params, any object or array; checks supply the params",
     ),
     ConfigKey::role("fail", NO_PARAMS, "Fails with an error; its params are `{}`"),
     ConfigKey::role(
         "named",
-        &["method: string", "params: object", "expect?: string"],
+        &[Member::string("method"), Member::object("params"), Member::string("expect").optional()],
         "Takes named params and succeeds with these; expect = \"difference\": the result is `minuend` minus \
          `subtrahend`",
     ),
     ConfigKey::role(
         "sleep",
-        &["method: string", "params?: any {ms}"],
+        &[Member::string("method"), Member::any("params").optional().with(&["{ms}"])],
         "Takes {ms} milliseconds; checks add `options.timeout_ms` to its params",
     ),
     ConfigKey::role(
         "blob",
-        &["method: string", "params?: any {bytes}"],
+        &[Member::string("method"), Member::any("params").optional().with(&["{bytes}"])],
         "Returns {\"data\":\"xx…\"} with {bytes} letters",
     ),
     ConfigKey::role(
@@ -84,7 +84,7 @@ pub const KEYS: &[ConfigKey] = &[
     ),
     ConfigKey::role(
         "stream",
-        &["method: string", "params: object"],
+        &[Member::string("method"), Member::object("params")],
         "Streams at least one chunk, then returns a result: an `execute_task` call with `options.stream` \
          true",
     ),
@@ -148,5 +148,5 @@ pub const KEYS: &[ConfigKey] = &[
         &["accept", "415"],
         "HTTP: handling of a body with `Content-Encoding: gzip`",
     ),
-    ConfigKey::limit_from("nesting_max", &["64.."], "Levels of nesting that a message may have"),
+    ConfigKey::limit_from("nesting_max", 64, "Levels of nesting that a message may have"),
 ];

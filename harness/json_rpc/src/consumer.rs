@@ -13,20 +13,20 @@ use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 /// Clauses about the messages of a client.
 mod clause {
-    pub const MESSAGES: &str = "RPC-SENT-01";
-    pub const REQUEST: &str = "RPC-SENT-02";
-    pub const ID: &str = "RPC-SENT-03";
+    pub(super) const MESSAGES: &str = "RPC-SENT-01";
+    pub(super) const REQUEST: &str = "RPC-SENT-02";
+    pub(super) const ID: &str = "RPC-SENT-03";
     pub(crate) const CAREFUL_ID: &str = "RPC-SENT-04";
     pub(crate) const ID_UNDER_WAY: &str = "RPC-SENT-05";
     pub(crate) const RESPONSE: &str = "RPC-SENT-06";
-    pub const LIVES_ON: &str = "RPC-SENT-07";
+    pub(super) const LIVES_ON: &str = "RPC-SENT-07";
 }
 
 /// Most pending ids that are remembered. Bounds the cost of a client whose requests are never answered.
 const UNDER_WAY_MAX: usize = 4_096;
 
 /// Judges the messages of the client in each session.
-pub fn judge(transcript: &Transcript) -> Vec<Finding> {
+pub(crate) fn judge(transcript: &Transcript) -> Vec<Finding> {
     let mut findings = Vec::new();
     for session in 0..transcript.plan.sessions.len() {
         let mut client = Client::default();

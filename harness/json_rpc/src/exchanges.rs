@@ -15,7 +15,7 @@ use peerproof_engine::run::matrix::canonical::canonical;
 const CHARS_MAX: usize = 240;
 
 /// Exchanges of all sessions in the order of sending, one per message; elements of batches count as messages.
-pub fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
+pub(crate) fn of(transcript: &Transcript) -> Vec<NormalizedExchange> {
     let mut all = Vec::new();
     if transcript.facts.side == Side::Consumer {
         // A client chooses its requests freely.

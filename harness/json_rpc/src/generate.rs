@@ -94,7 +94,7 @@ const ODD: &[&str] = &[
 const MESSAGES_MAX: u64 = 60;
 
 /// A conversation for a server with these facts.
-pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::plain(facts);
     let count = rng.range(1..=MESSAGES_MAX);
     let burst_max = *rng.pick(&[1, 4, 16]);
@@ -200,7 +200,7 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
 }
 
 /// Smaller variants of step `at`, most promising first: fewer lines.
-pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
+pub(crate) fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
     let Some(step) = plan.steps.get(at) else { return Vec::new() };
     let Act::Send { payload, .. } = &step.act else { return Vec::new() };
     let Ok(bytes) = payload.expand(&Vars::new()) else { return Vec::new() };

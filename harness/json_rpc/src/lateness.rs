@@ -41,7 +41,7 @@ fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
 }
 
 /// Late answers and a late exit of one session.
-pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(crate) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let lines = heard.exchanges.iter().map(|(asked, came)| {
         // The array that answers a batch does not show when each element was done.
         let answer = came.answers.first().copied().flatten().filter(|_| !asked.due.together);

@@ -1,13 +1,14 @@
 //! The json_rpc boundary: JSON-RPC 2.0 servers and clients, judged by the specification and the planner/executor
 //! profile.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use serde::Deserialize as _;
 
 use peerproof_engine::contract::boundary::workload::Workload;
 use peerproof_engine::contract::boundary::{
-    Boundary, ConfigKey, Isolation, NormalizedExchange, SurvivalClause, WriteContext,
+    Benchmark, Boundary, Description, Discovery, Isolation, NormalizedExchange, SurvivalClause, Wire,
+    WriteContext,
 };
 use peerproof_engine::contract::counterpart::Counterpart;
 use peerproof_engine::data::blame::Misconfigured;
@@ -18,7 +19,6 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::{Finding, Judgement};
 use peerproof_engine::data::plan::{Act, Plan, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::drive::transport::http;
 
@@ -51,48 +51,43 @@ mod traces;
 pub(crate) mod trial;
 pub(crate) mod unseal;
 
-/// The json_rpc boundary. Loads its data on first use.
-struct JsonRpc {
-    clauses: OnceLock<Vec<Clause>>,
-    checks: OnceLock<Vec<Check>>,
-}
+const DESCRIPTION: Description = Description {
+    requirements: &["profile", "spec"],
+    signs: &["\"jsonrpc\""],
+    rungs: rungs::RUNGS,
+    redundant_checks: &[redundant::CHECKS],
+    ..Description::new(
+        "json_rpc",
+        "JSON-RPC 2.0 servers and clients over stdio (one message or batch per line), and servers over HTTP",
+        &[(Side::Provider, &["command", HTTP]), (Side::Consumer, &[client::COMMAND])],
+        config::KEYS,
+    )
+};
 
-/// The only instance. Its data is embedded; a test shows that it loads.
+static CLAUSES: LazyLock<Vec<Clause>> =
+    LazyLock::new(|| clause::embedded(include_str!("../corpora/clauses.toml")));
+
+static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(checks::all);
+
+/// The json_rpc boundary.
+struct JsonRpc;
+
+/// The only instance. Its data is embedded and loaded on first use.
 pub fn boundary() -> &'static dyn Boundary {
-    static JSON_RPC: JsonRpc = JsonRpc { clauses: OnceLock::new(), checks: OnceLock::new() };
-    &JSON_RPC
+    &JsonRpc
 }
 
 impl Boundary for JsonRpc {
-    fn name(&self) -> &'static str {
-        "json_rpc"
-    }
-
-    fn summary(&self) -> &'static str {
-        "JSON-RPC 2.0 servers and clients over stdio (one message or batch per line), and servers over HTTP"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn clauses(&self) -> &[Clause] {
-        self.clauses.get_or_init(|| {
-            clause::load(include_str!("../corpora/clauses.toml"))
-                .unwrap_or_else(|error| unreachable!("corpora/json_rpc/clauses.toml does not load: {error}"))
-        })
+        &CLAUSES
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(checks::all)
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        config::KEYS
-    }
-
-    fn requirements(&self) -> &'static [&'static str] {
-        &["profile", "spec"]
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec!["command", HTTP]), (Side::Consumer, vec![client::COMMAND])]
+        &CHECKS
     }
 
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
@@ -106,11 +101,6 @@ impl Boundary for JsonRpc {
     fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
         let is_client = name == "command" && argv.iter().any(|part| part.contains("{scenario}"));
         if is_client { client::COMMAND } else { name }.to_owned()
-    }
-
-    fn counterpart(&self, plan: &Plan, script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
-        let script = client::script::Script::deserialize(script).ok()?;
-        Some(Box::new(client::server::Server::new(script, client::scenario::Scenario::of(plan)?)))
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
@@ -135,12 +125,58 @@ impl Boundary for JsonRpc {
         consumer::judge(transcript)
     }
 
-    fn complete_recorded(&self, facts: &mut Facts, transcript: &Transcript) {
-        probe::complete_recorded(facts, transcript);
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
+        exchanges::of(transcript)
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        match facts.side {
+            Side::Provider => generate::conversation(facts, rng),
+            Side::Consumer => client::generate::conversation(facts, rng),
+        }
+    }
+
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
+        shrink::variants(plan, step)
+    }
+
+    fn reopened(&self, transcript: &Transcript) -> Option<Plan> {
+        unseal::reopened(transcript)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let mut talk = talk::Talk::about(facts, "RPC-FRAME-01");
+        let canary = talk.numbered(number).canary().plan().steps.pop()?;
+        (facts.side == Side::Provider).then_some(Isolation { pipelined: &["RPC-FRAME-02"], canary })
+    }
+
+    fn full_facts(&self, side: Side) -> Facts {
+        full_facts::facts(side)
+    }
+}
+
+impl Wire for JsonRpc {
+    fn counterpart(&self, plan: &Plan, script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        let script = client::script::Script::deserialize(script).ok()?;
+        Some(Box::new(client::server::Server::new(script, client::scenario::Scenario::of(plan)?)))
     }
 
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
         server::answers_canary(step, frame)
+    }
+
+    fn seal(&self, facts: &Facts, bytes: &[u8], moment: &WriteContext) -> Option<Vec<u8>> {
+        seal::seal(facts, bytes, moment)
+    }
+
+    fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
+        Some(model::frames_due(facts, bytes))
+    }
+}
+
+impl Discovery for JsonRpc {
+    fn complete_recorded(&self, facts: &mut Facts, transcript: &Transcript) {
+        probe::complete_recorded(facts, transcript);
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {
@@ -170,44 +206,9 @@ impl Boundary for JsonRpc {
     fn undeclared(&self, facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
         trial::undeclared(facts, probes)
     }
+}
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
-        exchanges::of(transcript)
-    }
-
-    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
-        match facts.side {
-            Side::Provider => generate::conversation(facts, rng),
-            Side::Consumer => client::generate::conversation(facts, rng),
-        }
-    }
-
-    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
-        shrink::variants(plan, step)
-    }
-
-    fn seal(&self, facts: &Facts, bytes: &[u8], moment: &WriteContext) -> Option<Vec<u8>> {
-        seal::seal(facts, bytes, moment)
-    }
-
-    fn reopened(&self, transcript: &Transcript) -> Option<Plan> {
-        unseal::reopened(transcript)
-    }
-
-    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
-        let mut talk = talk::Talk::about(facts, "RPC-FRAME-01");
-        let canary = talk.numbered(number).canary().plan().steps.pop()?;
-        (facts.side == Side::Provider).then_some(Isolation { pipelined: &["RPC-FRAME-02"], canary })
-    }
-
-    fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
-        Some(model::frames_due(facts, bytes))
-    }
-
-    fn full_facts(&self, side: Side) -> Facts {
-        full_facts::facts(side)
-    }
-
+impl Benchmark for JsonRpc {
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         match facts.side {
             Side::Provider => bench::workloads(facts),
@@ -217,18 +218,6 @@ impl Boundary for JsonRpc {
 
     fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
         (facts.side == Side::Provider).then(|| bench::small_exchanges(facts, exchanges)).flatten()
-    }
-
-    fn signs(&self) -> &'static [&'static str] {
-        &["\"jsonrpc\""]
-    }
-
-    fn rungs(&self) -> &'static [(&'static str, Rung)] {
-        rungs::RUNGS
-    }
-
-    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        redundant::CHECKS
     }
 }
 

@@ -32,7 +32,7 @@ const PROBES: &[(&str, &str)] = &[
 const BATCH: &str = "peerproof-probe-batch";
 
 /// Probe conversations.
-pub fn plans(facts: &Facts) -> Vec<Plan> {
+pub(crate) fn plans(facts: &Facts) -> Vec<Plan> {
     if !facts.commands.contains("command") && !facts.commands.contains(HTTP) {
         return Vec::new();
     }
@@ -73,7 +73,7 @@ fn id(role: &str) -> String {
 }
 
 /// Completes the facts from the probes.
-pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
     let mut responses: Vec<Json> = Vec::new();
     let mut arrays = false;
     for transcript in probes {
@@ -132,7 +132,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
 
 /// Completes the facts from a recorded conversation. A reply that is an array shows batches; a stream shows
 /// streaming.
-pub fn complete_recorded(facts: &mut Facts, transcript: &Transcript) {
+pub(crate) fn complete_recorded(facts: &mut Facts, transcript: &Transcript) {
     let out = transcript.stdout(0);
     let messages = frames::messages(&out, out.len());
     let mut shows = |feature: &str, shown: &dyn Fn(&Json) -> bool| {

@@ -15,7 +15,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 const SLACK_US: u64 = 20_000;
 
 /// Judges the rate limit of a session.
-pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(crate) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let (transcript, session) = (trace.transcript, heard.session);
     let limit = limit(&transcript.facts).filter(|_| transcript.facts.claims("rate_limit"));
     let Some(limit) = limit else { return Vec::new() };
@@ -114,7 +114,7 @@ fn refused_and_run(
 }
 
 /// True for a response to a request that passed the rate limit.
-pub fn passed(response: &Json) -> bool {
+pub(crate) fn passed(response: &Json) -> bool {
     let code = response.pointer("/error/code").and_then(Json::as_i64);
     !code.is_some_and(|code| [LIMITED, UNAUTHORIZED, code::REQUEST, code::PARSE].contains(&code))
 }

@@ -8,7 +8,7 @@ use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Faults of a response that fits its request by the alternative `allowed`.
-pub fn of_response(unit: &RequestPart, allowed: &Allowed, response: &Json) -> Vec<Finding> {
+pub(crate) fn of_response(unit: &RequestPart, allowed: &Allowed, response: &Json) -> Vec<Finding> {
     let mut findings = Vec::new();
     // A message refused for its JSON never reached the method that the rule is about.
     if let Some(rule) = unit.extra.error_rule.as_ref().filter(|_| allowed.shows != Some("refuse")) {

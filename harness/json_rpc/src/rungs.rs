@@ -4,7 +4,7 @@ use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::rung::Rung::{Hostile, Malformed, Ordinary};
 
 /// Globs on check ids without the name of the boundary. The first match counts; other checks are ordinary.
-pub const RUNGS: &[(&str, Rung)] = &[
+pub(crate) const RUNGS: &[(&str, Rung)] = &[
     ("*/json/{presentation,safe-integers,carriage-return-between-tokens}", Ordinary),
     ("*/{nesting,sizes}/*", Hostile),
     ("client/hostile/batch-reply-in-any-order", Ordinary),

@@ -11,7 +11,7 @@ use peerproof_engine::run::shrink::simpler;
 const SIGNATURE_OF: &str = "@signature-of:";
 
 /// Smaller variants of step `at`, most promising first.
-pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
+pub(crate) fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
     if plan.steps.get(at).is_some_and(|step| matches!(step.act, Act::Play { .. })) {
         return client::shrink::variants(plan, at);
     }

@@ -61,7 +61,7 @@ struct Tasks {
 }
 
 /// Judges the streams of a session with these sent `lines` and received `messages`.
-pub fn judge(facts: &Facts, lines: &[RequestLine], messages: &[&Json]) -> Vec<Finding> {
+pub(crate) fn judge(facts: &Facts, lines: &[RequestLine], messages: &[&Json]) -> Vec<Finding> {
     if !facts.claims("streaming") {
         return Vec::new();
     }

@@ -16,7 +16,7 @@ const WORDS: [&str; 7] = [
 ];
 
 /// Finding about a stack trace in an error, outside `data.stack_trace`. Text of the request itself is ignored.
-pub fn judge(response: &Json, request: &[u8]) -> Option<Finding> {
+pub(crate) fn judge(response: &Json, request: &[u8]) -> Option<Finding> {
     let Some(Json::Object(error)) = response.get("error") else { return None };
     let mut open: Vec<&Json> = Vec::new();
     for (name, value) in error {

@@ -30,13 +30,13 @@ fn earlier(name: &str) -> String {
 }
 
 /// Trial conversations by role, for all mapped roles.
-pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
+pub(crate) fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
     let is_mapped = |name: &&&'static str| mapped(facts, name).is_some();
     ROLES.iter().filter(is_mapped).map(|name| (*name, plan(facts, &[*name]))).collect()
 }
 
 /// One conversation with the trial calls of these roles.
-pub fn plan(facts: &Facts, names: &[&'static str]) -> Plan {
+pub(crate) fn plan(facts: &Facts, names: &[&'static str]) -> Plan {
     let mut talk = Talk::plain(facts);
     for name in names {
         let Some(role) = mapped(facts, name) else { continue };
@@ -61,7 +61,7 @@ fn params(name: &str, role: &Role) -> Option<String> {
 }
 
 /// Describes the difference between the method and its role. `None` if it plays the role.
-pub fn role_fault(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
+pub(crate) fn role_fault(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
     let out = trial.stdout(0);
     let answers = frames::messages(&out, 64);
     let Some(response) = answer(&answers, &id(name)) else {
@@ -137,7 +137,7 @@ fn waited_ms(trial: &Transcript, id: &str) -> Option<u64> {
 }
 
 /// True if `response` is right for a call of this role with `params`. `subtracts` applies to the role `named`.
-pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool {
+pub(crate) fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool {
     let params = params.parse::<Json>().ok();
     let number = |name: &str| params.as_ref()?.get(name)?.as_i64();
     let result = response.get("result");
@@ -168,7 +168,7 @@ pub(crate) fn is_unsigned(response: &Json) -> bool {
 }
 
 /// Features that the answers to the probes show as needed but that are not claimed: name and explanation.
-pub fn undeclared(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn undeclared(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
     let refuses = |probe: &Transcript| frames::messages(&probe.stdout(0), 64).iter().any(is_unsigned);
     if facts.claims("auth") || !probes.iter().any(refuses) {
         return Vec::new();

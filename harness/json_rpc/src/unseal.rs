@@ -23,7 +23,7 @@ const NONCE_CHARS_MAX: usize = 64;
 
 /// The plan of a recorded conversation with a server that checks signatures, ready to be sealed again. `None` if
 /// the plan needs no change.
-pub fn reopened(transcript: &Transcript) -> Option<Plan> {
+pub(crate) fn reopened(transcript: &Transcript) -> Option<Plan> {
     let key = key(&transcript.facts).filter(|_| transcript.plan.recorded)?;
     let clock_us = transcript.events.iter().find_map(|event| match event.kind {
         EventKind::Clock { unix_ms } => Some(i128::from(unix_ms) * 1_000 - i128::from(event.at_us)),

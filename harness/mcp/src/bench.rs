@@ -21,7 +21,7 @@ const SIZES: [(&str, usize); 3] = [("1KiB", 1 << 10), ("64KiB", 64 << 10), ("1MB
 const VARIANTS: usize = 8;
 
 /// Lines that open a session, each with `true` where its answer is awaited.
-pub fn session(facts: &Facts) -> Vec<(Vec<u8>, bool)> {
+pub(crate) fn session(facts: &Facts) -> Vec<(Vec<u8>, bool)> {
     if !facts.commands.contains("command") {
         return Vec::new();
     }
@@ -33,7 +33,7 @@ pub fn session(facts: &Facts) -> Vec<(Vec<u8>, bool)> {
 }
 
 /// Workloads for a server: `ping`, and tools with the roles `any`, `echo` and `blob`.
-pub fn workloads(facts: &Facts) -> Vec<Workload> {
+pub(crate) fn workloads(facts: &Facts) -> Vec<Workload> {
     let ping = (0..VARIANTS).map(|id| call(PING, None, Some(&id.to_string()))).collect();
     let mut all = vec![workload("ping/64B", "the smallest request", ping, shapes(64), String::new())];
     let called = |name: &Value, arguments: Value| {

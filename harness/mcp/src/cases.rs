@@ -91,7 +91,7 @@ struct Open {
 }
 
 /// All checks of the files.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     all().iter().map(|loaded| check(&loaded.case)).collect()
 }
 

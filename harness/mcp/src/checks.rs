@@ -6,7 +6,8 @@ mod messages;
 mod tasks;
 mod tools;
 
-pub use lists::{count_pages, undeclared};
+pub(crate) use lists::count_pages;
+pub(crate) use lists::undeclared;
 
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::rng::Rng;
 
 /// All checks, in the order in which they run.
-pub fn all() -> Vec<Check> {
+pub(crate) fn all() -> Vec<Check> {
     [
         cases::checks(),
         messages::checks(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::role::{CALL, CALLS};
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Member};
 use peerproof_engine::data::facts::Facts;
 use peerproof_json_rpc::settings::{CLIENT_CAPABILITIES, CLOSING, OPENING, SERVER_REQUESTS};
 
@@ -58,24 +58,36 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ),
     ConfigKey::role(
         "any",
-        &["name: string", "arguments?: any"],
+        &[Member::string("name"), Member::any("arguments").optional()],
         "Tool that may be called with these arguments",
     ),
-    ConfigKey::role("echo", &["name: string", "arg: string"], "Tool that returns the text of this argument"),
+    ConfigKey::role(
+        "echo",
+        &[Member::string("name"), Member::string("arg")],
+        "Tool that returns the text of this argument",
+    ),
     ConfigKey::role(
         "sleep",
-        &["name: string", "arguments: any", "ms: integer"],
+        &[Member::string("name"), Member::any("arguments"), Member::integer("ms")],
         "Tool that takes this many milliseconds; it returns the `{text}` in its arguments",
     ),
-    ConfigKey::role("noargs", &["name: string"], "Tool without required arguments"),
-    ConfigKey::role("log", &["name: string", "arguments?: any"], "Tool that logs"),
-    ConfigKey::role("ask", &["name: string", "arguments?: any"], "Tool that sends a request to the client"),
+    ConfigKey::role("noargs", &[Member::string("name")], "Tool without required arguments"),
+    ConfigKey::role("log", &[Member::string("name"), Member::any("arguments").optional()], "Tool that logs"),
+    ConfigKey::role(
+        "ask",
+        &[Member::string("name"), Member::any("arguments").optional()],
+        "Tool that sends a request to the client",
+    ),
     ConfigKey::role(
         "blob",
-        &["name: string", "arguments: any"],
+        &[Member::string("name"), Member::any("arguments")],
         "Tool that returns as many bytes as `{bytes}` in its arguments says",
     ),
-    ConfigKey::role("counter", &["name: string", "arguments?: any"], "Tool that counts its calls"),
+    ConfigKey::role(
+        "counter",
+        &[Member::string("name"), Member::any("arguments").optional()],
+        "Tool that counts its calls",
+    ),
     ConfigKey::choice(
         "revision",
         &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"],

@@ -12,12 +12,12 @@ use peerproof_engine::data::transcript::{EventKind, Transcript};
 const RESULT_CHARS_MAX: usize = 100_000;
 
 /// Records the memory of the server.
-pub fn sample() -> Act {
+pub(crate) fn sample() -> Act {
     Act::SampleMemory { label: "fuzz".to_owned() }
 }
 
 /// Figures of one conversation.
-pub fn of(transcript: &Transcript) -> Vec<Figure> {
+pub(crate) fn of(transcript: &Transcript) -> Vec<Figure> {
     let mut found = judge::listen(&Server, transcript, |trace| {
         let heard = trace.sessions.iter();
         let calls = heard.flat_map(|heard| {

@@ -37,13 +37,14 @@
 //! opening, another canary) and clients (the other side).
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use peerproof_engine::contract::boundary::workload::Workload;
 use peerproof_engine::contract::boundary::{
-    Boundary, ConfigKey, Figure, Isolation, NormalizedExchange, SurvivalClause, UnmatchedFrame,
+    Benchmark, Boundary, Description, Discovery, Figure, Isolation, NormalizedExchange, SurvivalClause,
+    UnmatchedFrame, Wire,
 };
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
@@ -52,7 +53,6 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::Judgement;
 use peerproof_engine::data::plan::{Plan, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::text::visible;
 use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::run::matrix::exchanges;
@@ -80,48 +80,45 @@ pub mod talk;
 pub(crate) mod trial;
 mod unknown;
 
-/// The mcp boundary. Loads its data on first use.
-struct Mcp {
-    clauses: OnceLock<Vec<Clause>>,
-    checks: OnceLock<Vec<Check>>,
-}
+const DESCRIPTION: Description = Description {
+    requirements: &["mcp"],
+    runs_apart: true,
+    refuses_by_method: true,
+    converses: true,
+    signs: &["\"protocolVersion\""],
+    rungs: rungs::RUNGS,
+    ..Description::new(
+        "mcp",
+        "Servers of the Model Context Protocol (tools, resources and prompts for agents) over stdio",
+        &[(Side::Provider, &["command"])],
+        config::KEYS,
+    )
+};
 
-/// The only instance. Its data is embedded; a test shows that it loads.
+static CLAUSES: LazyLock<Vec<Clause>> =
+    LazyLock::new(|| clause::embedded(include_str!("../corpora/clauses.toml")));
+
+static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(checks::all);
+
+/// The mcp boundary.
+struct Mcp;
+
+/// The only instance. Its data is embedded and loaded on first use.
 pub fn boundary() -> &'static dyn Boundary {
-    static MCP: Mcp = Mcp { clauses: OnceLock::new(), checks: OnceLock::new() };
-    &MCP
+    &Mcp
 }
 
 impl Boundary for Mcp {
-    fn name(&self) -> &'static str {
-        "mcp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Servers of the Model Context Protocol (tools, resources and prompts for agents) over stdio"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn clauses(&self) -> &[Clause] {
-        self.clauses.get_or_init(|| {
-            clause::load(include_str!("../corpora/clauses.toml"))
-                .unwrap_or_else(|error| unreachable!("corpora/mcp/clauses.toml does not load: {error}"))
-        })
+        &CLAUSES
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(checks::all)
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        config::KEYS
-    }
-
-    fn requirements(&self) -> &'static [&'static str] {
-        &["mcp"]
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec!["command"])]
+        &CHECKS
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
@@ -137,28 +134,46 @@ impl Boundary for Mcp {
         (should != "MCP-INI-12").then_some(server::LIVES_ON)
     }
 
-    fn complete_recorded(&self, facts: &mut Facts, transcript: &Transcript) {
-        facts.learned = probe::learned(transcript);
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
+        exchanges::of(&server::Server, transcript, server::compared)
     }
 
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        generate::conversation(facts, rng)
+    }
+
+    fn figures(&self, transcript: &Transcript) -> Vec<Figure> {
+        figures::of(transcript)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let mut talk = talk::Talk::bare(facts);
+        let canary = talk.aim("MCP-BAS-02").numbered(number).canary().plan().steps.pop()?;
+        Some(Isolation { pipelined: &["MCP-BAS-21", "MCP-BAS-13"], canary })
+    }
+
+    fn full_facts(&self, side: Side) -> Facts {
+        full_facts::facts(side)
+    }
+}
+
+impl Wire for Mcp {
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
         server::answers(step, frame)
     }
 
-    fn runs_apart(&self) -> bool {
-        true
-    }
-
-    fn converses(&self) -> bool {
-        true
-    }
-
-    fn refuses_by_method(&self) -> bool {
-        true
-    }
-
     fn unmatched_frame(&self, facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<UnmatchedFrame> {
         connection::unmatched_frame(facts, plan, frame)
+    }
+
+    fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
+        Some(model::frames_due(facts, bytes))
+    }
+}
+
+impl Discovery for Mcp {
+    fn complete_recorded(&self, facts: &mut Facts, transcript: &Transcript) {
+        facts.learned = probe::learned(transcript);
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {
@@ -175,14 +190,6 @@ impl Boundary for Mcp {
 
     fn check_setting(&self, name: &str, value: &Value) -> Result<(), Misconfigured> {
         settings::check(name, value)
-    }
-
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
-        Ok(bench::workloads(facts))
-    }
-
-    fn bench_opening(&self, facts: &Facts) -> Vec<(Vec<u8>, bool)> {
-        bench::session(facts)
     }
 
     fn inventory(&self, facts: &Facts) -> Vec<String> {
@@ -218,38 +225,14 @@ impl Boundary for Mcp {
     fn further_probes(&self, facts: &Facts) -> Vec<Plan> {
         probe::further(facts)
     }
+}
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
-        exchanges::of(&server::Server, transcript, server::compared)
+impl Benchmark for Mcp {
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+        Ok(bench::workloads(facts))
     }
 
-    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
-        generate::conversation(facts, rng)
-    }
-
-    fn figures(&self, transcript: &Transcript) -> Vec<Figure> {
-        figures::of(transcript)
-    }
-
-    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
-        let mut talk = talk::Talk::bare(facts);
-        let canary = talk.aim("MCP-BAS-02").numbered(number).canary().plan().steps.pop()?;
-        Some(Isolation { pipelined: &["MCP-BAS-21", "MCP-BAS-13"], canary })
-    }
-
-    fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
-        Some(model::frames_due(facts, bytes))
-    }
-
-    fn full_facts(&self, side: Side) -> Facts {
-        full_facts::facts(side)
-    }
-
-    fn signs(&self) -> &'static [&'static str] {
-        &["\"protocolVersion\""]
-    }
-
-    fn rungs(&self) -> &'static [(&'static str, Rung)] {
-        rungs::RUNGS
+    fn bench_opening(&self, facts: &Facts) -> Vec<(Vec<u8>, bool)> {
+        bench::session(facts)
     }
 }

@@ -29,7 +29,7 @@ fn all() -> &'static [Library] {
 }
 
 /// An answer in the notation of the table.
-pub fn answer(response: &Value) -> Option<String> {
+pub(crate) fn answer(response: &Value) -> Option<String> {
     if let Some(error) = response.get("error") {
         let data = error.get("data").map(|data| format!(" {data}")).unwrap_or_default();
         return Some(format!("{} {}{data}", error["code"], error["message"].as_str()?));
@@ -40,7 +40,7 @@ pub fn answer(response: &Value) -> Option<String> {
 
 /// Clauses that a server's library breaks, each with its name. The library is identified by answers about an
 /// unknown method and an unknown tool.
-pub fn faults(method: Option<&str>, tool: Option<&str>) -> BTreeMap<String, String> {
+pub(crate) fn faults(method: Option<&str>, tool: Option<&str>) -> BTreeMap<String, String> {
     let fits = |pattern: &Option<String>, came: Option<&str>| {
         let Some(pattern) = pattern else { return true };
         let pattern = pattern.replace("$METHOD", UNKNOWN_METHOD).replace("$TOOL", UNKNOWN_TOOL);

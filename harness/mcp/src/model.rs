@@ -25,12 +25,11 @@ mod allowed_answer;
 pub(crate) mod arguments;
 pub(crate) mod request;
 
-pub use allowed_answer::{
-    Allowed, AllowedAnswer, Blame, Content, NO_ERROR, RequestNotes, RequestPart, is_tool_error,
-};
-pub use request::LEVELS;
+pub(crate) use allowed_answer::{Allowed, AllowedAnswer, RequestNotes, RequestPart};
+pub(crate) use allowed_answer::{NO_ERROR, is_tool_error};
+pub(crate) use request::LEVELS;
 
-pub use super::unknown::{UNKNOWN_CURSOR, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI};
+pub(crate) use super::unknown::{UNKNOWN_CURSOR, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI};
 use allowed_answer::{any_reply, error_but, error_of, error_with_any_id, result, unit};
 
 /// Clause about requests that are pending at the end of input.
@@ -52,10 +51,10 @@ const REST_BYTES_MAX: usize = 16 << 20;
 pub struct Server;
 
 /// Allowed answers to one line.
-pub type Asking = Expectation<AllowedAnswer, RequestNotes>;
+pub(crate) type Asking = Expectation<AllowedAnswer, RequestNotes>;
 
 /// True for a final status.
-pub fn is_terminal(status: &str) -> bool {
+pub(crate) fn is_terminal(status: &str) -> bool {
     matches!(status, "completed" | "failed" | "cancelled")
 }
 
@@ -420,13 +419,6 @@ fn batch(items: &[Json]) -> Asking {
     };
     let parts = items.iter().map(|item| free(item.get("id"))).collect();
     Expectation { parts, together: true, whole: Some(free(None)) }
-}
-
-/// Allowed answers to a message that is sent alone on an open connection.
-#[cfg(test)]
-pub(crate) fn of_message(facts: &Facts, text: &str) -> Option<RequestPart> {
-    let value: Json = text.parse().ok()?;
-    Some(request::unit_of(&value, &Session::of_opened(facts), facts))
 }
 
 /// An expectation with the key of an id.

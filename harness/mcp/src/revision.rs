@@ -18,9 +18,6 @@ pub enum Revision {
 /// Revision that checks ask for by default.
 pub(crate) const NEWEST: Revision = Revision::R2025Nov;
 
-/// Revision that does not exist, for checks of negotiation.
-pub const UNKNOWN: &str = "1999-01-01";
-
 impl Revision {
     /// All revisions, the oldest first.
     pub const ALL: [Self; 4] = [Self::R2024Nov, Self::R2025Mar, Self::R2025Jun, Self::R2025Nov];

@@ -21,12 +21,12 @@ use peerproof_engine::data::transcript::Transcript;
 
 use super::server_knowledge::ServerKnowledge;
 
-pub use lists::PAGES_MAX;
-pub use messages::faulty_places;
-pub use server_messages::BESIDE_CALLS;
+pub(crate) use lists::PAGES_MAX;
+pub(crate) use messages::faulty_places;
+pub(crate) use server_messages::BESIDE_CALLS;
 
 /// All rules, in the order of their findings.
-pub const ALL: &[Rule<Server>] = &[
+pub(crate) const ALL: &[Rule<Server>] = &[
     messages::judge,
     opening::judge,
     opening::revisions,

@@ -9,14 +9,14 @@ use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::schema::sample;
 
 /// Valid arguments for a tool; with `all` including its optional members. `None` if none can be built.
-pub fn valid(tool: &Value, all: bool) -> Option<Value> {
+pub(crate) fn valid(tool: &Value, all: bool) -> Option<Value> {
     let schema = &tool["inputSchema"];
     let value = sample(schema, schema, all)?;
     fits(tool, &value, Fits::Yes).then_some(value)
 }
 
 /// Arguments with one certain fault each, with a word for it.
-pub fn invalid(tool: &Value) -> Vec<(String, Value)> {
+pub(crate) fn invalid(tool: &Value) -> Vec<(String, Value)> {
     let schema = &tool["inputSchema"];
     let Some(good) = valid(tool, false).filter(Value::is_object) else { return Vec::new() };
     let mut found = Vec::new();
@@ -51,7 +51,7 @@ pub fn invalid(tool: &Value) -> Vec<(String, Value)> {
 const BOUND_MAX: i64 = 10_000;
 
 /// Arguments with one member beyond a bound each.
-pub fn beyond(tool: &Value) -> Vec<Value> {
+pub(crate) fn beyond(tool: &Value) -> Vec<Value> {
     let Some(good) = valid(tool, false).filter(Value::is_object) else { return Vec::new() };
     let mut found = Vec::new();
     for (name, member) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {

@@ -28,7 +28,7 @@ const LATE_MS: u64 = 1_500;
 const IDS_MAX: u64 = 100;
 
 /// A trial of each mapped role.
-pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
+pub(crate) fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
     let plan = |name: &&'static str| {
         let capabilities = match *name {
             "ask" => json!({ "roots": {}, "sampling": {}, "elicitation": {} }),

@@ -50,16 +50,16 @@ pub fn clauses(boundary: &dyn Boundary) -> String {
 /// Markdown tables of all keys of `peerproof.toml`: common keys first, then each boundary's own.
 pub fn keys(boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::from("\n## Keys of every boundary\n");
-    let general = |key: &ConfigKey| config::is_general(key.name) && key.table == "peer";
+    let general = |key: &ConfigKey| config::is_general(key.name) && key.table() == "peer";
     if let Some(boundary) = boundaries.first() {
         let keys = config::keys(*boundary);
         rows("peer", keys.iter().filter(|key| general(key)), &mut out);
     }
     for boundary in boundaries {
-        let _ = writeln!(out, "\n## {}\n\n{}", boundary.name(), markdown(boundary.summary()));
+        let _ = writeln!(out, "\n## {}\n\n{}", boundary.name(), markdown(boundary.description().summary));
         let keys = config::keys(*boundary);
         for name in config::TABLES {
-            let own = keys.iter().filter(|key| key.table == name && !general(key));
+            let own = keys.iter().filter(|key| key.table() == name && !general(key));
             rows(name, own, &mut out);
         }
     }
@@ -73,7 +73,8 @@ fn rows<'k>(name: &str, keys: impl Iterator<Item = &'k ConfigKey>, out: &mut Str
     }
     let _ = writeln!(out, "\n**`[{name}]`**\n\n| key | values | meaning |\n|---|---|---|");
     for key in keys {
-        let values = if key.values.is_empty() { key.members } else { key.values };
+        let values = key.shown_values();
+        let values = if values.is_empty() { key.shown_members() } else { values };
         let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
         let cell = |text: &str| text.replace('|', "\\|");
         let (values, meaning) = (cell(&values.join(", ")), cell(&markdown(key.meaning)));

@@ -9,7 +9,7 @@ use peerproof_engine::drive::presentation::{Harmless, PRESENT};
 
 /// Reason why the arguments of a reference peer are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ArgumentError {
+pub(crate) enum ArgumentError {
     /// `--mutant` has no id.
     NoMutant,
     /// No mutant has this id.
@@ -87,7 +87,7 @@ pub(crate) fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<Strin
 
 /// Command line of the correct peer: `peerproof peer`, then `words`, then `args`. `None` if this program cannot find
 /// itself.
-pub fn correct(words: &[&str], args: Vec<String>) -> Option<Vec<String>> {
+pub(crate) fn correct(words: &[&str], args: Vec<String>) -> Option<Vec<String>> {
     let program = std::env::current_exe().ok()?;
     let own = [program.to_string_lossy().into_owned(), "peer".to_owned()];
     let words = words.iter().map(|word| (*word).to_owned());
@@ -112,6 +112,6 @@ pub(crate) fn refuse(error: &dyn fmt::Display) -> i32 {
 }
 
 /// Looks up a variable in an environment; the last of several with one name counts.
-pub fn variable(env: &[(String, String)]) -> impl Fn(&str) -> Option<String> {
+pub(crate) fn variable(env: &[(String, String)]) -> impl Fn(&str) -> Option<String> {
     |name| env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone())
 }

@@ -13,7 +13,7 @@ use crate::input;
 const BYTES_MAX: u64 = 2_000;
 
 /// All seed inputs, conversations and regressions of a boundary.
-pub fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpora").join(boundary);
     let mut found = Vec::new();
     for folder in ["seeds/accept", "seeds/reject", "seeds/either", "conversations", "regressions"] {
@@ -31,7 +31,7 @@ pub fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// Runs a property for every input of a boundary and names the one that breaks it.
-pub fn replay(boundary: &str, property: fn(&[u8])) {
+pub(crate) fn replay(boundary: &str, property: fn(&[u8])) {
     for (path, data) in inputs(boundary) {
         if let Err(panic) = std::panic::catch_unwind(|| property(&data)) {
             panic!("{} breaks the property: {panic:?}", path.display());
@@ -40,7 +40,7 @@ pub fn replay(boundary: &str, property: fn(&[u8])) {
 }
 
 /// Runs a property with random generators, plain and led by bytes.
-pub fn generated(property: fn(Rng)) {
+pub(crate) fn generated(property: fn(Rng)) {
     let mut bytes = Rng::new(300);
     (0..300).for_each(|seed| property(Rng::new(seed)));
     for _ in 0..50 {
@@ -50,7 +50,7 @@ pub fn generated(property: fn(Rng)) {
 
 /// Runs a property with inputs as in a fuzz target: drawn from every stored input of a boundary and from `count` lists
 /// of random bytes.
-pub fn drawn<T>(boundary: &str, rng_seed: u64, count: usize, mut property: impl FnMut(T))
+pub(crate) fn drawn<T>(boundary: &str, rng_seed: u64, count: usize, mut property: impl FnMut(T))
 where
     T: for<'a> Arbitrary<'a>,
 {

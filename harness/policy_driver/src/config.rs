@@ -1,10 +1,11 @@
 //! The configuration vocabulary of the policy_driver boundary.
 
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Member, Placeholder};
 use peerproof_engine::data::clause::Side;
 
 const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
-    ConfigKey::role(name, &["payload: object"], meaning).of(Side::Provider)
+    const PAYLOAD: &[Member] = &[Member::object("payload")];
+    ConfigKey::role(name, PAYLOAD, meaning).of(Side::Provider)
 }
 
 /// Variables of a selector with a meaning in the contract.
@@ -32,18 +33,18 @@ pub(crate) const VARIABLES: &[&str] = &[
 pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",
-        &["{payload}+"],
+        &[Placeholder::appended("{payload}")],
         "Command line of a driver; `{payload}` is replaced by the path of the payload file. Without it, the \
          path is the last argument",
     ),
     ConfigKey::command(
         "bridge",
-        &["{payload}+"],
+        &[Placeholder::appended("{payload}")],
         "Command line of a driver that asks a model at MACHINA_POLICY_LLM_URL",
     ),
     ConfigKey::command(
         "selector",
-        &["{driver}?"],
+        &[Placeholder::optional("{driver}")],
         "Command line of a selector; `command` with side = \"consumer\" means the same. MACHINA_POLICY_CMD \
          holds the command of the driver that it starts; `{driver}` is replaced by the same text",
     ),

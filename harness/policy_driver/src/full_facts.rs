@@ -20,9 +20,8 @@ pub fn payloads() -> [(&'static str, Request); 3] {
 /// Facts of such a peer of this side.
 pub fn facts(side: Side) -> Facts {
     let mut facts = Facts::new(side);
-    for (_, names) in super::boundary().commands().into_iter().filter(|(own, _)| *own == side) {
-        facts.commands.extend(names.into_iter().map(str::to_owned));
-    }
+    let commands = super::boundary().description().commands_of(side);
+    facts.commands.extend(commands.map(str::to_owned));
     for feature in config::FEATURES {
         facts.features.insert((*feature).to_owned(), json!(true));
     }

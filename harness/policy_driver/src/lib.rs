@@ -4,11 +4,12 @@
 //! Provider: a driver reads a payload from a file and prints one block ([`driver`]). Consumer: a selector reads
 //! requests, one per line, starts the drivers that the harness plays, and prints Selections ([`selector`]).
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use peerproof_engine::contract::boundary::workload::Workload;
 use peerproof_engine::contract::boundary::{
-    Boundary, ConfigKey, ConstantPeer, Isolation, NormalizedExchange, SurvivalClause,
+    Benchmark, Boundary, ConstantPeer, Description, Discovery, Isolation, NormalizedExchange, SurvivalClause,
+    Wire,
 };
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
@@ -17,7 +18,6 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::Judgement;
 use peerproof_engine::data::plan::{Plan, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::{Transcript, strict};
 
 pub(crate) mod bench;
@@ -44,45 +44,72 @@ pub const BRIDGE: &str = "bridge";
 /// Canonical name of a selector's command; a configuration may call it `command`.
 pub const SELECTOR: &str = "selector";
 
-struct PolicyDriver {
-    clauses: OnceLock<Vec<Clause>>,
-    checks: OnceLock<Vec<Check>>,
-}
+const DESCRIPTION: Description = Description {
+    variables: config::VARIABLES,
+    signs: &["<PICK>", "<NOOP>", "\"kind\":\"PICK\"", "\"kind\": \"PICK\""],
+    rungs: rungs::RUNGS,
+    constant_peers: &[
+        ConstantPeer {
+            name: "constant full block",
+            script: "echo '<PICK><SID0042><END>'; cat >/dev/null",
+            right: &[
+                (
+                    "policy_driver/driver/{canary,start,payload,hostile,load,limits,open,roles}/*",
+                    "a driver may pick this action wherever the menu holds it",
+                ),
+                (
+                    "policy_driver/driver/every-decision/{one-block,leaves-nothing}",
+                    "it says this one block, and starts nothing",
+                ),
+            ],
+        },
+        ConstantPeer::wrong(
+            "constant full selection",
+            "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
+        ),
+        ConstantPeer::wrong(
+            "constant full fallback",
+            "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
+        ),
+        ConstantPeer::wrong(
+            "constant full invalid",
+            "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
+        ),
+    ],
+    redundant_checks: &[redundant::CHECKS],
+    ..Description::new(
+        "policy_driver",
+        "Drivers that choose the next step of an agent (a payload file in, one block out), and selectors that \
+ start them",
+        &[(Side::Provider, &[DRIVER, BRIDGE]), (Side::Consumer, &[SELECTOR])],
+        config::KEYS,
+    )
+};
 
-/// The only instance. Its data is embedded; a test shows that it loads.
+static CLAUSES: LazyLock<Vec<Clause>> =
+    LazyLock::new(|| clause::embedded(include_str!("../corpora/clauses.toml")));
+
+static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(checks::all);
+
+/// The policy_driver boundary.
+struct PolicyDriver;
+
+/// The only instance. Its data is embedded and loaded on first use.
 pub fn boundary() -> &'static dyn Boundary {
-    static POLICY_DRIVER: PolicyDriver = PolicyDriver { clauses: OnceLock::new(), checks: OnceLock::new() };
-    &POLICY_DRIVER
+    &PolicyDriver
 }
 
 impl Boundary for PolicyDriver {
-    fn name(&self) -> &'static str {
-        "policy_driver"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Drivers that choose the next step of an agent (a payload file in, one block out), and selectors that \
-         start them"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn clauses(&self) -> &[Clause] {
-        self.clauses.get_or_init(|| {
-            clause::load(include_str!("../corpora/clauses.toml")).unwrap_or_else(|error| {
-                unreachable!("corpora/policy_driver/clauses.toml does not load: {error}")
-            })
-        })
+        &CLAUSES
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(checks::all)
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        config::KEYS
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![DRIVER, BRIDGE]), (Side::Consumer, vec![SELECTOR])]
+        &CHECKS
     }
 
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
@@ -123,19 +150,36 @@ impl Boundary for PolicyDriver {
         (command == SELECTOR && should != "PD-SEL-08").then_some(SurvivalClause::by("PD-SEL-01"))
     }
 
-    fn variables(&self) -> &'static [&'static str] {
-        config::VARIABLES
-    }
-
-    fn answers_canary(&self, _step: &Step, _frame: &[u8]) -> bool {
-        // A Selection does not identify its request line.
-        false
-    }
-
     fn isolation(&self, facts: &Facts, _number: u64) -> Option<Isolation> {
         let canary = selector::talk::Talk::new().internal_canary("PD-SEL-01").plan().steps.pop()?;
         let pipelined = &["PD-SEL-13", "PD-SEL-03"];
         (facts.side == Side::Consumer).then_some(Isolation { pipelined, canary })
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
+        exchanges::of(transcript)
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        match facts.side {
+            Side::Provider => generate::conversation(facts, rng),
+            Side::Consumer => selector::generate::conversation(rng),
+        }
+    }
+
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
+        generate::variants(plan, step)
+    }
+
+    fn full_facts(&self, side: Side) -> Facts {
+        full_facts::facts(side)
+    }
+}
+
+impl Wire for PolicyDriver {
+    fn answers_canary(&self, _step: &Step, _frame: &[u8]) -> bool {
+        // A Selection does not identify its request line.
+        false
     }
 
     fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
@@ -144,7 +188,9 @@ impl Boundary for PolicyDriver {
         let due = lines.filter(|line| line.ends_with(b"\n") && !line.trim_ascii().is_empty()).count();
         (facts.side == Side::Consumer).then_some(u32::try_from(due).unwrap_or(u32::MAX))
     }
+}
 
+impl Discovery for PolicyDriver {
     fn probes(&self, facts: &Facts) -> Vec<Plan> {
         match facts.side {
             Side::Consumer => vec![selector::probe::plan()],
@@ -173,72 +219,10 @@ impl Boundary for PolicyDriver {
     fn role_fault(&self, _facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
         driver::trial::role_fault(role, trial)
     }
+}
 
-    fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
-        exchanges::of(transcript)
-    }
-
-    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
-        match facts.side {
-            Side::Provider => generate::conversation(facts, rng),
-            Side::Consumer => selector::generate::conversation(rng),
-        }
-    }
-
-    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
-        generate::variants(plan, step)
-    }
-
-    fn full_facts(&self, side: Side) -> Facts {
-        full_facts::facts(side)
-    }
-
+impl Benchmark for PolicyDriver {
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
-    }
-
-    fn constant_peers(&self) -> &'static [ConstantPeer] {
-        const {
-            &[
-                ConstantPeer {
-                    name: "constant full block",
-                    script: "echo '<PICK><SID0042><END>'; cat >/dev/null",
-                    right: &[
-                        (
-                            "policy_driver/driver/{canary,start,payload,hostile,load,limits,open,roles}/*",
-                            "a driver may pick this action wherever the menu holds it",
-                        ),
-                        (
-                            "policy_driver/driver/every-decision/{one-block,leaves-nothing}",
-                            "it says this one block, and starts nothing",
-                        ),
-                    ],
-                },
-                ConstantPeer::wrong(
-                    "constant full selection",
-                    "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
-                ),
-                ConstantPeer::wrong(
-                    "constant full fallback",
-                    "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
-                ),
-                ConstantPeer::wrong(
-                    "constant full invalid",
-                    "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
-                ),
-            ]
-        }
-    }
-
-    fn signs(&self) -> &'static [&'static str] {
-        &["<PICK>", "<NOOP>", "\"kind\":\"PICK\"", "\"kind\": \"PICK\""]
-    }
-
-    fn rungs(&self) -> &'static [(&'static str, Rung)] {
-        rungs::RUNGS
-    }
-
-    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        redundant::CHECKS
     }
 }

@@ -53,7 +53,7 @@ pub struct ReplyNotes {
 }
 
 /// A handshake without a reply so far.
-pub struct Pending {
+pub(crate) struct Pending {
     pub(super) session: usize,
     pub(super) step: usize,
     pub(super) tool: String,

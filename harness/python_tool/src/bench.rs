@@ -22,7 +22,7 @@ const SIZES: [(&str, usize, usize); 3] =
 ///
 /// # Errors
 /// The peer is not a local runner, or the role `echo` is not mapped.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+pub(crate) fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(COMMAND) {
         return Err("only local runners are measured: configure `command`".into());
     }

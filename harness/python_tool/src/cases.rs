@@ -131,7 +131,7 @@ fn mode(command: &str) -> &'static str {
 }
 
 /// All checks, in the order in which they run.
-pub fn checks() -> impl Iterator<Item = Check> {
+pub(crate) fn checks() -> impl Iterator<Item = Check> {
     let of_command = |command| {
         let own = all().iter().filter(move |loaded| runs_by(&loaded.case, command));
         own.map(move |loaded| of_case(&loaded.case, command))

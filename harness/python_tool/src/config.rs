@@ -1,6 +1,6 @@
 //! The configuration vocabulary of the python_tool boundary.
 
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Member, Placeholder};
 use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
@@ -10,7 +10,7 @@ use super::probe;
 use super::roles::{ROLES, maps_own, usual_entry};
 
 /// Canonical name of the runtime's command; a configuration may call it `command`.
-pub(crate) const RUNTIME: &str = "runtime";
+pub const RUNTIME: &str = "runtime";
 
 /// Feature: the runtime runs containers.
 pub(crate) const CONTAINER: &str = "container";
@@ -34,13 +34,13 @@ pub(crate) const CONCURRENT: &str = "concurrent";
 pub(crate) const ENFORCED: &str = "enforced";
 
 /// Known guarantees.
-pub const NAMES: [&str; 6] = {
+pub(crate) const NAMES: [&str; 6] = {
     let [write, read, network, subprocess, env_read, env_write] = &probe::GUARANTEES;
     [write.name, read.name, network.name, subprocess.name, env_read.name, env_write.name]
 };
 
 const REFUSAL: &[&str] = &["reply", "crash"];
-const ENTRY: &[&str] = &["entry: string", "tool?: string"];
+const ENTRY: &[Member] = &[Member::string("entry"), Member::string("tool").optional()];
 
 const fn claim(name: &'static str) -> ConfigKey {
     ConfigKey::feature(name, "The runner enforces this guarantee; same as its name in `guarantees`")
@@ -66,14 +66,14 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ),
     ConfigKey::command(
         HTTP,
-        &["{port}?", "{addr}?"],
+        &[Placeholder::optional("{port}"), Placeholder::optional("{addr}")],
         "Command line of a service, started in the scratch project, that takes calls on a port of \
          127.0.0.1; or { command, url, ready }. A url without a command is the address of a service that \
          already runs",
     ),
     ConfigKey::command(
         RUNTIME,
-        &["{scenario}", "{results}"],
+        &[Placeholder::required("{scenario}"), Placeholder::required("{results}")],
         "Command line of a runtime that makes the calls of a scenario and appends the result of each call \
          to a file; `command` with these placeholders means the same",
     ),
@@ -190,7 +190,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::DUPLICATE_KEYS,
     ConfigKey::LONE_SURROGATES,
     ConfigKey::BIG_INTEGERS,
-    ConfigKey::limit_from("nesting_max", &["64.."], "Levels of nesting that the peer accepts"),
+    ConfigKey::limit_from("nesting_max", 64, "Levels of nesting that the peer accepts"),
     ConfigKey::STARTUP_MS,
 ];
 
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(roles(json!({})), ROLES.len());
         assert_eq!(roles(json!({"any": {"entry": "tools.peerproof:any", "tool": "t"}})), ROLES.len());
         assert_eq!(roles(json!({"any": {"entry": "mine:any"}, "echo": {"entry": "mine:echo"}})), 2);
-        let keys = KEYS.iter().filter(|key| key.table == "roles").map(|key| key.name);
+        let keys = KEYS.iter().filter(|key| key.table() == "roles").map(|key| key.name);
         assert!(keys.eq(ROLES));
     }
 

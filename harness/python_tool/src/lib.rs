@@ -3,12 +3,13 @@
 //! [`face`] is the face of local runners and of services over HTTP. [`runtime`] is about runtimes that call them.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use peerproof_engine::contract::asking;
 use peerproof_engine::contract::boundary::workload::Workload;
 use peerproof_engine::contract::boundary::{
-    Boundary, ConfigKey, ConstantPeer, Isolation, NormalizedExchange, SurvivalClause,
+    Benchmark, Boundary, ConstantPeer, Description, Discovery, Isolation, NormalizedExchange, SurvivalClause,
+    Wire,
 };
 use peerproof_engine::contract::counterpart::Counterpart;
 use peerproof_engine::data::blame::Misconfigured;
@@ -19,7 +20,6 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::{Finding, Judgement};
 use peerproof_engine::data::plan::{Act, Plan, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Transcript;
 use peerproof_engine::drive::transport::http;
 use peerproof_engine::run::matrix::exchanges;
@@ -41,45 +41,51 @@ pub mod runtime;
 pub(crate) mod talk;
 mod trial;
 
-/// The python_tool boundary. Loads its data on first use.
-struct PythonTool {
-    clauses: OnceLock<Vec<Clause>>,
-    checks: OnceLock<Vec<Check>>,
-}
+const DESCRIPTION: Description = Description {
+    signs: &["\"protocol_version\""],
+    rungs: rungs::RUNGS,
+    constant_peers: &[
+        ConstantPeer::wrong(
+            "the result of the canary",
+            "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
+        ),
+        ConstantPeer::wrong("a result for every call", runtime::RESULT_FOR_ALL),
+        ConstantPeer::wrong("a failure for every call", runtime::FAILURE_FOR_ALL),
+    ],
+    redundant_checks: &[redundant::CHECKS],
+    ..Description::new(
+        "python_tool",
+        "Runners, services and runtimes that call Python tools with guarantees such as no network",
+        &[(Side::Provider, &[face::COMMAND, HTTP]), (Side::Consumer, &[runtime::COMMAND])],
+        config::KEYS,
+    )
+};
 
-/// The only instance. Its data is embedded; a test shows that it loads.
+static CLAUSES: LazyLock<Vec<Clause>> =
+    LazyLock::new(|| clause::embedded(include_str!("../corpora/clauses.toml")));
+
+static CHECKS: LazyLock<Vec<Check>> =
+    LazyLock::new(|| cases::checks().chain(runtime::cases::checks()).collect());
+
+/// The python_tool boundary.
+struct PythonTool;
+
+/// The only instance. Its data is embedded and loaded on first use.
 pub fn boundary() -> &'static dyn Boundary {
-    static PYTHON_TOOL: PythonTool = PythonTool { clauses: OnceLock::new(), checks: OnceLock::new() };
-    &PYTHON_TOOL
+    &PythonTool
 }
 
 impl Boundary for PythonTool {
-    fn name(&self) -> &'static str {
-        "python_tool"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Runners, services and runtimes that call Python tools with guarantees such as no network"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn clauses(&self) -> &[Clause] {
-        self.clauses.get_or_init(|| {
-            clause::load(include_str!("../corpora/clauses.toml")).unwrap_or_else(|error| {
-                unreachable!("corpora/python_tool/clauses.toml does not load: {error}")
-            })
-        })
+        &CLAUSES
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(|| cases::checks().chain(runtime::cases::checks()).collect())
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        config::KEYS
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![face::COMMAND, HTTP]), (Side::Consumer, vec![runtime::COMMAND])]
+        &CHECKS
     }
 
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
@@ -93,11 +99,6 @@ impl Boundary for PythonTool {
     fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
         let is_runtime = name == face::COMMAND && argv.iter().any(|part| part.contains("{scenario}"));
         if is_runtime { runtime::COMMAND } else { name }.to_owned()
-    }
-
-    fn counterpart(&self, plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
-        asking::calls(plan)?;
-        Some(Box::new(asking::Bystander))
     }
 
     fn shrink_payload(&self, plan: &Plan, _step: usize) -> Vec<Plan> {
@@ -128,26 +129,10 @@ impl Boundary for PythonTool {
         face::wrong_requests(transcript)
     }
 
-    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
-        face::answers_canary(step, frame)
-    }
-
     fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
         let canary = talk::Talk::isolating(facts, number)?;
         let is_posted = facts.side == Side::Provider && facts.commands.contains(HTTP);
         is_posted.then_some(Isolation { pipelined: &["PT-SRV-18", "PT-SRV-19"], canary })
-    }
-
-    fn probes(&self, facts: &Facts) -> Vec<Plan> {
-        trial::plan(facts).into_iter().collect()
-    }
-
-    fn complete(&self, facts: &mut Facts, _features_given: bool, probes: &[Transcript]) {
-        if facts.side == Side::Provider {
-            config::fill_roles(facts);
-            config::spell_out(facts);
-            trial::enter(facts, probes);
-        }
     }
 
     fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
@@ -178,34 +163,36 @@ impl Boundary for PythonTool {
         config::spell_out(&mut facts);
         facts
     }
+}
 
-    fn signs(&self) -> &'static [&'static str] {
-        &["\"protocol_version\""]
+impl Wire for PythonTool {
+    fn counterpart(&self, plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        asking::calls(plan)?;
+        Some(Box::new(asking::Bystander))
     }
 
-    fn rungs(&self) -> &'static [(&'static str, Rung)] {
-        rungs::RUNGS
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        face::answers_canary(step, frame)
+    }
+}
+
+impl Discovery for PythonTool {
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        trial::plan(facts).into_iter().collect()
     }
 
-    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        redundant::CHECKS
+    fn complete(&self, facts: &mut Facts, _features_given: bool, probes: &[Transcript]) {
+        if facts.side == Side::Provider {
+            config::fill_roles(facts);
+            config::spell_out(facts);
+            trial::enter(facts, probes);
+        }
     }
+}
 
+impl Benchmark for PythonTool {
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
-    }
-
-    fn constant_peers(&self) -> &'static [ConstantPeer] {
-        const {
-            &[
-                ConstantPeer::wrong(
-                    "the result of the canary",
-                    "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
-                ),
-                ConstantPeer::wrong("a result for every call", runtime::RESULT_FOR_ALL),
-                ConstantPeer::wrong("a failure for every call", runtime::FAILURE_FOR_ALL),
-            ]
-        }
     }
 }
 

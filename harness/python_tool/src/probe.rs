@@ -10,7 +10,7 @@ use peerproof_engine::data::plan::{Fixture, PathKind, Plan};
 use super::project::{PROJECT, TEMPORARY};
 
 /// Content of a file that a tool must change.
-pub const BEFORE: &str = "as it was before anybody changed it";
+pub(crate) const BEFORE: &str = "as it was before anybody changed it";
 
 /// Permission bits that a tool sets.
 const MODE: u32 = 0o751;
@@ -29,7 +29,7 @@ pub(crate) const LISTENERS: [&str; 2] = ["open", "closed"];
 
 /// A guarantee and its probes.
 #[derive(Debug, Clone, Copy)]
-pub struct Guarantee {
+pub(crate) struct Guarantee {
     /// Name in a request.
     pub name: &'static str,
     /// Role.
@@ -81,18 +81,18 @@ pub(crate) const GUARANTEES: [Guarantee; 6] = [
 ];
 
 /// Guarantee that restricts a role.
-pub fn about(role: &str) -> Option<&'static Guarantee> {
+pub(crate) fn about(role: &str) -> Option<&'static Guarantee> {
     GUARANTEES.iter().find(|guarantee| guarantee.role == role)
 }
 
 /// Role that a guarantee restricts.
-pub fn role(name: &str) -> &'static str {
+pub(crate) fn role(name: &str) -> &'static str {
     GUARANTEES.iter().find(|guarantee| guarantee.name == name).map_or("write", |guarantee| guarantee.role)
 }
 
 impl Guarantee {
     /// Clause about a route.
-    pub fn clause(&self, route: &str) -> &'static str {
+    pub(crate) fn clause(&self, route: &str) -> &'static str {
         match route {
             "listdir" | "scandir" => "PT-FSR-03",
             _ => self.clauses[usize::from(!self.plain.contains(&route))],
@@ -102,7 +102,7 @@ impl Guarantee {
 
 /// One use of a route. Its token occurs nowhere else.
 #[derive(Debug, Clone)]
-pub struct Probe<'a> {
+pub(crate) struct Probe<'a> {
     /// Role.
     pub role: &'a str,
     /// Route.
@@ -138,7 +138,7 @@ impl Probe<'_> {
     }
 
     /// Environment of the runner.
-    pub fn env(&self) -> BTreeMap<String, String> {
+    pub(crate) fn env(&self) -> BTreeMap<String, String> {
         let own = match self.role {
             "env_read" => Some((VARIABLE, self.token.to_owned())),
             "env_write" if REMOVES.contains(&self.route) => Some((CHANGED, self.token.to_owned())),
@@ -154,7 +154,7 @@ impl Probe<'_> {
     }
 
     /// Fixtures that the call needs.
-    pub fn fixtures(&self) -> Vec<Fixture> {
+    pub(crate) fn fixtures(&self) -> Vec<Fixture> {
         let file = |name: String, text: &str| Fixture::File {
             name: format!("{}/{name}", self.folder()),
             content: Payload::text(text),
@@ -183,7 +183,7 @@ impl Probe<'_> {
     }
 
     /// Payload as JSON, with variables of fixtures.
-    pub fn payload(&self, host: &str, catch: bool) -> Payload {
+    pub(crate) fn payload(&self, host: &str, catch: bool) -> Payload {
         let (route, label) = (self.route, self.label());
         let catch = if catch { ",\"catch\":true" } else { "" };
         let head = Payload::text(format!("{{\"route\":\"{route}\"{catch},"));
@@ -221,7 +221,7 @@ impl Probe<'_> {
 }
 
 /// Sign of a call's effect; `None` if the payload is not valid for the role. `session` is that of the call.
-pub fn sign(plan: &Plan, session: usize, role: &str, payload: &Json) -> Option<Sign> {
+pub(crate) fn sign(plan: &Plan, session: usize, role: &str, payload: &Json) -> Option<Sign> {
     let text = |name: &str| payload.get(name).and_then(Json::as_str);
     let route = text("route")?;
     let label = || Some(text("path")?.rsplit('/').next()?.to_owned());

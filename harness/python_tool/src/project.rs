@@ -29,7 +29,7 @@ pub(crate) const TOOLS: [(&str, &str); 5] = [
 ];
 
 /// Fixtures of a project with its tools.
-pub fn fixtures() -> Vec<Fixture> {
+pub(crate) fn fixtures() -> Vec<Fixture> {
     let file = |name: &str, text: &str| Fixture::File {
         name: format!("{PROJECT}/{name}"),
         content: Payload::text(text),

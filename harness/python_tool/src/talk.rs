@@ -26,7 +26,7 @@ pub(crate) const CANARY: &str = "canary";
 const ISOLATED_FROM: usize = 1 << 20;
 
 /// A conversation under construction.
-pub struct Talk<'a> {
+pub(crate) struct Talk<'a> {
     facts: &'a Facts,
     command: &'static str,
     plan: Plan,
@@ -44,7 +44,7 @@ pub struct Talk<'a> {
 
 /// Settings of a request.
 #[derive(Debug, Clone, Default)]
-pub struct Sending {
+pub(crate) struct Sending {
     /// Clause that it tests; `None`: judged by its bytes.
     pub clause: Option<String>,
     /// Reason code of its finding.
@@ -82,7 +82,7 @@ impl<'a> Talk<'a> {
     }
 
     /// A conversation that begins with a canary.
-    pub fn new(facts: &'a Facts, command: &'static str) -> Self {
+    pub(crate) fn new(facts: &'a Facts, command: &'static str) -> Self {
         let mut talk = Self::without_canary(facts, command);
         talk.canary();
         talk
@@ -124,7 +124,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Facts of the peer.
-    pub fn facts(&self) -> &'a Facts {
+    pub(crate) fn facts(&self) -> &'a Facts {
         self.facts
     }
 
@@ -137,7 +137,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds a plain call whose reply shows that the peer works.
-    pub fn canary(&mut self) {
+    pub(crate) fn canary(&mut self) {
         self.owes_canary = false;
         let is_first = self.plan.sessions.is_empty();
         let payload = if is_first {
@@ -200,7 +200,7 @@ impl<'a> Talk<'a> {
 
     /// A request: a call of `role` with changed members, given as names and JSON texts. Empty text removes a
     /// member.
-    pub fn request(&self, role: &str, payload: Payload, with: &[(&str, &str)]) -> Payload {
+    pub(crate) fn request(&self, role: &str, payload: Payload, with: &[(&str, &str)]) -> Payload {
         let (entry, tool) = (entry_of(self.facts, role), tool_of(self.facts, role));
         let name = if self.is_posted() { "tool_name" } else { "tool" };
         let own = [
@@ -213,7 +213,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Payload of a row. `$PATH` becomes a new path in the project, which is looked at afterwards; it is returned.
-    pub fn payload(&mut self, role: &str, text: Option<&str>) -> (Payload, Option<String>) {
+    pub(crate) fn payload(&mut self, role: &str, text: Option<&str>) -> (Payload, Option<String>) {
         let text = text.unwrap_or_else(|| usual_payload(role));
         let Some((before, behind)) = text.split_once("$PATH") else { return (Payload::text(text), None) };
         self.count += 1;
@@ -223,7 +223,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends a request, and looks at the created file at this path among the fixtures.
-    pub fn send(&mut self, request: Payload, made: Option<String>, how: Sending) {
+    pub(crate) fn send(&mut self, request: Payload, made: Option<String>, how: Sending) {
         let session = self.open(how.env);
         let step = |act| Step { session, ..Step::new(act) };
         let expect = how.clause.map(|clause| Aim { clause: clause.as_str().into(), reason: how.reason });
@@ -278,7 +278,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Adds the fixtures of a probe. Returns its payload.
-    pub fn probe(&mut self, probe: &mut Probe<'_>, host: &str, catch: bool) -> Payload {
+    pub(crate) fn probe(&mut self, probe: &mut Probe<'_>, host: &str, catch: bool) -> Payload {
         self.count += 1;
         probe.number = self.count;
         let has = |name: &str, plan: &Plan| plan.fixtures.iter().any(|it| it.name() == name);
@@ -301,7 +301,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Ends the service and returns the plan.
-    pub fn plan(mut self) -> Plan {
+    pub(crate) fn plan(mut self) -> Plan {
         self.end();
         self.plan
     }

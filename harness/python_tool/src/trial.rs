@@ -33,7 +33,7 @@ fn tried(facts: &Facts) -> impl Iterator<Item = &'static str> {
 }
 
 /// Conversation with the trial calls.
-pub fn plan(facts: &Facts) -> Option<Plan> {
+pub(crate) fn plan(facts: &Facts) -> Option<Plan> {
     if facts.side == Side::Consumer || !maps_own(facts) {
         return None;
     }
@@ -70,7 +70,7 @@ fn payload_of(role: &str) -> &'static str {
 }
 
 /// Records the outcomes of the trial calls.
-pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
+pub(crate) fn enter(facts: &mut Facts, probes: &[Transcript]) {
     let Some(trial) = probes.first() else { return };
     let mut came = told(trial);
     if facts.roles.contains_key(WRITTEN_ANEW) {

@@ -1,6 +1,6 @@
 //! The configuration vocabulary of the run_log boundary.
 
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Placeholder};
 use peerproof_engine::data::clause::Side;
 
 use super::{REPLAYER, RUNNER};
@@ -23,18 +23,26 @@ const fn choice(name: &'static str, values: &'static [&'static str], meaning: &'
 pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         COMMAND,
-        &["{request}?", "{log}", "{peer}"],
+        &[
+            Placeholder::optional("{request}"),
+            Placeholder::required("{log}"),
+            Placeholder::required("{peer}"),
+        ],
         "Command line of a runner if it contains {request}, otherwise of a replayer",
     ),
     ConfigKey::command(
         RUNNER,
-        &["{request}", "{log}", "{peer}"],
+        &[
+            Placeholder::required("{request}"),
+            Placeholder::required("{log}"),
+            Placeholder::required("{peer}"),
+        ],
         "Command line of a runner: {request} is the file with its request, {log} the log that it writes, \
          {peer} the toolhost that it starts",
     ),
     ConfigKey::command(
         REPLAYER,
-        &["{log}", "{peer}"],
+        &[Placeholder::required("{log}"), Placeholder::required("{peer}")],
         "Command line of a replayer: {log} is the log that it reads, {peer} the toolhost that runs the \
          tools again",
     ),

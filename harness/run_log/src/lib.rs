@@ -1,9 +1,9 @@
 //! The run_log boundary: runners, which write the log of a run, and replayers, which decide if a log is valid.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ConfigKey, ConstantPeer};
+use peerproof_engine::contract::boundary::{Benchmark, Boundary, ConstantPeer, Description, Discovery, Wire};
 use peerproof_engine::contract::program::Program;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
@@ -13,7 +13,6 @@ use peerproof_engine::data::finding::Judgement;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Transcript;
 
 pub(crate) mod config;
@@ -52,44 +51,61 @@ fn only_integers_differ(one: &Json, other: &Json) -> bool {
     one != other
 }
 
-/// The run_log boundary. Loads its data on first use.
-struct RunLog {
-    clauses: OnceLock<Vec<Clause>>,
-    checks: OnceLock<Vec<Check>>,
-}
+const DESCRIPTION: Description = Description {
+    rungs: rungs::RUNGS,
+    constant_peers: &[
+        ConstantPeer {
+            name: "accepts every log",
+            script: "echo 'REPLAY_STRICT OK'",
+            right: &[
+                ("run_log/replayer/{accepted,open,sizes}/*", "it also accepts correct logs and open points"),
+                ("run_log/replayer/rerun/never", "it runs no tool; other checks of `rerun` show that"),
+            ],
+        },
+        ConstantPeer::wrong("refuses every log", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
+        ConstantPeer::wrong("writes an empty log", ": > '{log}'"),
+        ConstantPeer::wrong("writes a constant log", runner::CONSTANT),
+    ],
+    redundant_checks: &[&[
+        (
+            "run_log/replayer/refused/patch-of-a-failure",
+            "the reference has no seam at which what a failure brings is applied",
+        ),
+        ("run_log/replayer/rerun/hang-by-default", "the same with a bound of 1 s notices its mutant sooner"),
+    ]],
+    ..Description::new(
+        "run_log",
+        "Runners that write the log of a run, and replayers that check such a log",
+        &[(Side::Provider, &[RUNNER]), (Side::Consumer, &[REPLAYER])],
+        config::KEYS,
+    )
+};
 
-/// The only instance. Its data is embedded; a test shows that it loads.
+static CLAUSES: LazyLock<Vec<Clause>> =
+    LazyLock::new(|| clause::embedded(include_str!("../corpora/clauses.toml")));
+
+static CHECKS: LazyLock<Vec<Check>> =
+    LazyLock::new(|| [runner::checks(), replayer::cases::checks()].concat());
+
+/// The run_log boundary.
+struct RunLog;
+
+/// The only instance. Its data is embedded and loaded on first use.
 pub fn boundary() -> &'static dyn Boundary {
-    static RUN_LOG: RunLog = RunLog { clauses: OnceLock::new(), checks: OnceLock::new() };
-    &RUN_LOG
+    &RunLog
 }
 
 impl Boundary for RunLog {
-    fn name(&self) -> &'static str {
-        "run_log"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Runners that write the log of a run, and replayers that check such a log"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn clauses(&self) -> &[Clause] {
-        self.clauses.get_or_init(|| {
-            clause::load(include_str!("../corpora/clauses.toml"))
-                .unwrap_or_else(|error| unreachable!("corpora/run_log/clauses.toml does not load: {error}"))
-        })
+        &CLAUSES
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(|| [runner::checks(), replayer::cases::checks()].concat())
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        config::KEYS
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![RUNNER]), (Side::Consumer, vec![REPLAYER])]
+        &CHECKS
     }
 
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
@@ -101,10 +117,6 @@ impl Boundary for RunLog {
 
     fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
         if name == config::COMMAND { self.main_command(argv).0 } else { name }.to_owned()
-    }
-
-    fn program(&self, name: &str, argv: &[String]) -> Option<Box<dyn Program>> {
-        (name == tools::TOOLHOST).then(|| Box::new(tools::Toolhost::new(argv)) as Box<dyn Program>)
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
@@ -131,52 +143,21 @@ impl Boundary for RunLog {
     fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
         replayer::talk::variants(plan, step)
     }
+}
 
+impl Wire for RunLog {
+    fn program(&self, name: &str, argv: &[String]) -> Option<Box<dyn Program>> {
+        (name == tools::TOOLHOST).then(|| Box::new(tools::Toolhost::new(argv)) as Box<dyn Program>)
+    }
+}
+
+impl Discovery for RunLog {}
+
+impl Benchmark for RunLog {
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         match facts.side {
             Side::Consumer => replayer::bench::workloads(),
             Side::Provider => Err("a runner is not measured; give a replayer".into()),
-        }
-    }
-
-    fn rungs(&self) -> &'static [(&'static str, Rung)] {
-        rungs::RUNGS
-    }
-
-    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "run_log/replayer/refused/patch-of-a-failure",
-                "the reference has no seam at which what a failure brings is applied",
-            ),
-            (
-                "run_log/replayer/rerun/hang-by-default",
-                "the same with a bound of 1 s notices its mutant sooner",
-            ),
-        ]
-    }
-
-    fn constant_peers(&self) -> &'static [ConstantPeer] {
-        const {
-            &[
-                ConstantPeer {
-                    name: "accepts every log",
-                    script: "echo 'REPLAY_STRICT OK'",
-                    right: &[
-                        (
-                            "run_log/replayer/{accepted,open,sizes}/*",
-                            "it also accepts correct logs and open points",
-                        ),
-                        (
-                            "run_log/replayer/rerun/never",
-                            "it runs no tool; other checks of `rerun` show that",
-                        ),
-                    ],
-                },
-                ConstantPeer::wrong("refuses every log", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
-                ConstantPeer::wrong("writes an empty log", ": > '{log}'"),
-                ConstantPeer::wrong("writes a constant log", runner::CONSTANT),
-            ]
         }
     }
 }

@@ -19,7 +19,7 @@ const SIZES: [(&str, usize); 2] = [("100B", 100), ("1MB", 1_000_000)];
 ///
 /// # Errors
 /// The command `enqueue` is not configured.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+pub(crate) fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(ENQUEUE) {
         return Err("the tool that enqueues is measured alone: configure `enqueue`".into());
     }

@@ -1,6 +1,6 @@
 //! The configuration vocabulary of the run_queue boundary.
 
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Member, Placeholder};
 use peerproof_engine::data::carriage::HTTP;
 
 use super::{ENQUEUE, ONCE, SERVE, WORKER};
@@ -29,54 +29,76 @@ const A_WORKER: &str = "Command line of a worker, as `command` or `worker`: {que
 
 /// Every key that a configuration for a queue may hold.
 pub(crate) const KEYS: &[ConfigKey] = &[
-    ConfigKey::command(COMMAND, &["{queue}*", "{runner}?"], A_WORKER),
-    ConfigKey::command(WORKER, &["{queue}*", "{runner}?"], A_WORKER),
+    ConfigKey::command(
+        COMMAND,
+        &[Placeholder::or_in_environment("{queue}"), Placeholder::optional("{runner}")],
+        A_WORKER,
+    ),
+    ConfigKey::command(
+        WORKER,
+        &[Placeholder::or_in_environment("{queue}"), Placeholder::optional("{runner}")],
+        A_WORKER,
+    ),
     ConfigKey::command(
         ONCE,
-        &["{queue}*", "{runner}?"],
+        &[Placeholder::or_in_environment("{queue}"), Placeholder::optional("{runner}")],
         "Command line of a worker that exits when the queue is empty",
     ),
     ConfigKey::command(
         ENQUEUE,
-        &["{queue}*", "{aid}"],
+        &[Placeholder::or_in_environment("{queue}"), Placeholder::required("{aid}")],
         "Command line of a toolhost in run mode with the tool that enqueues jobs",
     ),
     ConfigKey::command(
         HTTP,
-        &["{queue}*", "{port}?", "{host}?", "{addr}?"],
+        &[
+            Placeholder::or_in_environment("{queue}"),
+            Placeholder::optional("{port}"),
+            Placeholder::optional("{host}"),
+            Placeholder::optional("{addr}"),
+        ],
         "Command line of the HTTP adapter; or { command, url, ready }",
     ),
     ConfigKey::command(
         SERVE,
-        &["{root}*"],
+        &[Placeholder::or_in_environment("{root}")],
         "Command line of a toolhost in serve mode with the Genesis tools",
     ),
     ConfigKey::optional_feature(
         "token",
-        &["env|args: any", "header?: string", "value?: string"],
+        &[
+            Member::any("env").or("args"),
+            Member::string("header").optional(),
+            Member::string("value").optional(),
+        ],
         "The HTTP adapter can require a token: `env` is the environment variable that holds it, or `args` \
          are added arguments with {token} in them",
     ),
     ConfigKey::optional_feature(
         "genesis",
-        &["source: file", "aid: string", "compile?: any", "text?: string"],
+        &[
+            Member::file("source"),
+            Member::string("aid"),
+            Member::any("compile").optional(),
+            Member::string("text").optional(),
+        ],
         "The Genesis tools: `source` is a sample source file with @NONCE@ in it, `aid` the tool that it \
          makes, `compile` false if there is no compiler, and `text` the content of the file",
     ),
-    ConfigKey::role("enqueue", &["aid: string"], "Enqueues a job; default: AID.QUEUE.ENQUEUE.v1"),
+    ConfigKey::role("enqueue", &[Member::string("aid")], "Enqueues a job; default: AID.QUEUE.ENQUEUE.v1"),
     ConfigKey::role(
         "write_file",
-        &["aid: string", "input: object {path} {content}"],
+        &[Member::string("aid"), Member::object("input").with(&["{path}", "{content}"])],
         "Writes a source file; default: AID.GENESIS.WRITE_FILE.v1",
     ),
     ConfigKey::role(
         "compile",
-        &["aid: string", "input: object {path} {name}"],
+        &[Member::string("aid"), Member::object("input").with(&["{path}", "{name}"])],
         "Compiles a source file; default: AID.GENESIS.COMPILE.v1",
     ),
     ConfigKey::role(
         "load",
-        &["aid: string", "input: object {name}"],
+        &[Member::string("aid"), Member::object("input").with(&["{name}"])],
         "Loads a compiled plugin; default: AID.GENESIS.LOAD.v1",
     ),
     ConfigKey::choice("dot_name", TREAT, "Handling of files named `.x.json` or `.json`"),

@@ -277,7 +277,7 @@ fn requests(trace: &Trace<'_, Tool>) -> Vec<inbox::Request> {
 }
 
 /// Judges a transcript.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Tool, transcript);
     let requests = judge::listen(&Tool, transcript, requests);
     inbox::judge(transcript, &requests, &CLAUSES, &mut judgement);
@@ -310,7 +310,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 ///
 /// # Errors
 /// Names the unread member.
-pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
+pub(crate) fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 
@@ -426,7 +426,7 @@ fn refused(id: &str, title: &str, clause: &'static str, requests: &'static [&str
 }
 
 /// All checks of the tool.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     [puts(), odd_puts(), refusals(), places()].concat()
 }
 
@@ -643,12 +643,12 @@ fn places() -> Vec<Check> {
 pub(crate) const ROLE: &str = "enqueue";
 
 /// One plain call, which shows whether the tool of the role enqueues.
-pub fn trial(facts: &Facts) -> Plan {
+pub(crate) fn trial(facts: &Facts) -> Plan {
     Talk::new(facts, &mut Rng::new(0)).plan
 }
 
 /// Outcome of the trial call.
-pub fn tried(trial: &Transcript) -> RoleTrial {
+pub(crate) fn tried(trial: &Transcript) -> RoleTrial {
     let refusal = judge::listen(&Tool, trial, |trace| {
         let mut answers = trace.sessions.iter().flat_map(SessionTrace::answers);
         answers.find_map(|(.., answer)| match answer.message {
@@ -664,7 +664,7 @@ pub fn tried(trial: &Transcript) -> RoleTrial {
 }
 
 /// A random conversation.
-pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::new(facts, rng);
     for _ in 0..=rng.below(3) {
         let job = talk.job();

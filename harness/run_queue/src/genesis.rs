@@ -29,9 +29,9 @@ use model::{Ended, GENERAL, MARK, OUTER, ROOT, SOURCES};
 use steps::{ASIDE, again, ends, fixtures, garbage, made, named, refused, unknown};
 use talk::{Talk, letters};
 
-pub use generate::conversation;
-pub use kit::complete;
-pub use tool_trials::{trial, tried};
+pub(crate) use generate::conversation;
+pub(crate) use kit::complete;
+pub(crate) use tool_trials::{trial, tried};
 
 /// A broken peer that answers every request with the same good reply.
 pub(crate) const BY_ROTE: ConstantPeer = ConstantPeer::wrong(
@@ -82,7 +82,7 @@ fn compiled(name: &str, clauses: &[&'static str], title: &str, tell: StepAdder) 
 }
 
 /// All checks of the Genesis tools.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     [
         flows(),
         writes(),
@@ -599,12 +599,12 @@ fn without_compiler() -> Check {
 ///
 /// # Errors
 /// Names the unread member.
-pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
+pub(crate) fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 
 /// Judges a transcript.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = engine::judge(&face::Genesis, transcript);
     let is_cut = |kind: &EventKind| matches!(kind, EventKind::Looked { label, cut: true, .. } if label == OUTER || label == MARK);
     if transcript.events.iter().any(|event| is_cut(&event.kind)) {

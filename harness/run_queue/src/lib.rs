@@ -4,10 +4,12 @@
 //! (`AID.QUEUE.ENQUEUE.v1`) and [`genesis`]. Each role has its own commands, model and checks. The command of the
 //! first session shows the role of a transcript.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use peerproof_engine::contract::boundary::workload::Workload;
-use peerproof_engine::contract::boundary::{Boundary, ConfigKey, ConstantPeer, Isolation, SurvivalClause};
+use peerproof_engine::contract::boundary::{
+    Benchmark, Boundary, Description, Discovery, Isolation, SurvivalClause, Wire,
+};
 use peerproof_engine::contract::program::Program;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::carriage::HTTP;
@@ -17,7 +19,6 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::Judgement;
 use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Transcript;
 
 pub(crate) mod bench;
@@ -47,50 +48,46 @@ pub const SERVE: &str = "serve";
 /// Folders of a queue.
 pub const FOLDERS: [&str; 4] = ["inbox", "processing", "done", "failed"];
 
-/// The run_queue boundary. Loads its data on first use.
-struct RunQueue {
-    clauses: OnceLock<Vec<Clause>>,
-    checks: OnceLock<Vec<Check>>,
-}
+const DESCRIPTION: Description = Description {
+    http_path: "/enqueue",
+    commands_are_claims: true,
+    rungs: rungs::RUNGS,
+    constant_peers: const { &[worker::MOVES_ALL, worker::FAILS_ALL, enqueue::BY_ROTE, genesis::BY_ROTE] },
+    redundant_checks: &[worker::REDUNDANT, http::REDUNDANT, genesis::REDUNDANT],
+    ..Description::new(
+        "run_queue",
+        "Workers that run jobs from a folder, the tool and the HTTP adapter that enqueue them, and the Genesis \
+ tools",
+        &[(Side::Provider, &[WORKER, ONCE, ENQUEUE, HTTP, SERVE])],
+        config::KEYS,
+    )
+};
 
-/// The only instance. Its data is embedded; a test shows that it loads.
+static CLAUSES: LazyLock<Vec<Clause>> =
+    LazyLock::new(|| clause::embedded(include_str!("../corpora/clauses.toml")));
+
+static CHECKS: LazyLock<Vec<Check>> =
+    LazyLock::new(|| [worker::checks(), enqueue::checks(), http::checks(), genesis::checks()].concat());
+
+/// The run_queue boundary.
+struct RunQueue;
+
+/// The only instance. Its data is embedded and loaded on first use.
 pub fn boundary() -> &'static dyn Boundary {
-    static RUN_QUEUE: RunQueue = RunQueue { clauses: OnceLock::new(), checks: OnceLock::new() };
-    &RUN_QUEUE
+    &RunQueue
 }
 
 impl Boundary for RunQueue {
-    fn name(&self) -> &'static str {
-        "run_queue"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Workers that run jobs from a folder, the tool and the HTTP adapter that enqueue them, and the Genesis \
-         tools"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn clauses(&self) -> &[Clause] {
-        self.clauses.get_or_init(|| {
-            clause::load(include_str!("../corpora/clauses.toml"))
-                .unwrap_or_else(|error| unreachable!("corpora/run_queue/clauses.toml does not load: {error}"))
-        })
+        &CLAUSES
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks
-            .get_or_init(|| [worker::checks(), enqueue::checks(), http::checks(), genesis::checks()].concat())
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        config::KEYS
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![WORKER, ONCE, ENQUEUE, HTTP, SERVE])]
-    }
-
-    fn commands_are_claims(&self) -> bool {
-        true
+        &CHECKS
     }
 
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
@@ -106,14 +103,6 @@ impl Boundary for RunQueue {
 
     fn command_name(&self, name: &str, _side: Option<Side>, _argv: &[String]) -> String {
         if name == config::COMMAND { WORKER } else { name }.to_owned()
-    }
-
-    fn http_path(&self) -> &'static str {
-        "/enqueue"
-    }
-
-    fn program(&self, name: &str, _argv: &[String]) -> Option<Box<dyn Program>> {
-        (name == job::PROGRAM).then(|| Box::new(job::Player) as Box<dyn Program>)
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
@@ -144,19 +133,8 @@ impl Boundary for RunQueue {
         facts.commands.contains(HTTP).then_some(Isolation { pipelined: &["QUE-HTTP-28"], canary })
     }
 
-    fn probes(&self, facts: &Facts) -> Vec<Plan> {
-        trial::plans(facts)
-    }
-
-    fn complete(&self, facts: &mut Facts, _features_given: bool, probes: &[Transcript]) {
-        genesis::complete(facts);
-        trial::fill_roles(facts);
-        trial::enter(facts, probes);
-    }
-
     fn full_facts(&self, side: Side) -> Facts {
-        let own = self.commands().into_iter().filter(|(other, _)| *other == side);
-        let commands = own.flat_map(|(_, names)| names).map(str::to_owned).collect();
+        let commands = DESCRIPTION.commands_of(side).map(str::to_owned).collect();
         let mut facts = Facts { commands, ..Facts::new(side) };
         trial::fill_roles(&mut facts);
         facts
@@ -174,23 +152,29 @@ impl Boundary for RunQueue {
             _ => worker::conversation(facts, rng),
         }
     }
+}
 
+impl Wire for RunQueue {
+    fn program(&self, name: &str, _argv: &[String]) -> Option<Box<dyn Program>> {
+        (name == job::PROGRAM).then(|| Box::new(job::Player) as Box<dyn Program>)
+    }
+}
+
+impl Discovery for RunQueue {
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        trial::plans(facts)
+    }
+
+    fn complete(&self, facts: &mut Facts, _features_given: bool, probes: &[Transcript]) {
+        genesis::complete(facts);
+        trial::fill_roles(facts);
+        trial::enter(facts, probes);
+    }
+}
+
+impl Benchmark for RunQueue {
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
-    }
-
-    fn rungs(&self) -> &'static [(&'static str, Rung)] {
-        rungs::RUNGS
-    }
-
-    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        static ALL: LazyLock<Vec<(&str, &str)>> =
-            LazyLock::new(|| [worker::REDUNDANT, http::REDUNDANT, genesis::REDUNDANT].concat());
-        &ALL
-    }
-
-    fn constant_peers(&self) -> &'static [ConstantPeer] {
-        const { &[worker::MOVES_ALL, worker::FAILS_ALL, enqueue::BY_ROTE, genesis::BY_ROTE] }
     }
 }
 

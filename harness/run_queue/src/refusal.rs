@@ -5,7 +5,7 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::shorten;
 
 /// Outcome of a refused trial call. A toolhost refuses unknown tools itself; a failing tool is a fault of the peer.
-pub fn refused(reply: &str) -> RoleTrial {
+pub(crate) fn refused(reply: &str) -> RoleTrial {
     let value: Json = reply.parse().unwrap_or_default();
     let text = |name: &str| value.get(name).and_then(Json::as_str).unwrap_or_default();
     let error = shorten(text("error"), 80);

@@ -11,7 +11,7 @@ use super::genesis::kit::{GENESIS, ROLES, usual_aid};
 use super::{ENQUEUE, SERVE, command_of, enqueue, genesis};
 
 /// A trial call of each configured tool. Empty if all tools are the default ones.
-pub fn plans(facts: &Facts) -> Vec<Plan> {
+pub(crate) fn plans(facts: &Facts) -> Vec<Plan> {
     let mut full = facts.clone();
     genesis::complete(&mut full);
     fill_roles(&mut full);
@@ -45,7 +45,7 @@ pub(crate) fn fill_roles(facts: &mut Facts) {
 
 /// Records the outcomes of the trial calls. A default tool is never recorded as misplaying, because checks report
 /// its faults.
-pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
+pub(crate) fn enter(facts: &mut Facts, probes: &[Transcript]) {
     let came = probes.iter().flat_map(|trial| match command_of(&trial.plan) {
         ENQUEUE => vec![(enqueue::ROLE, enqueue::tried(trial))],
         _ => genesis::tried(trial),

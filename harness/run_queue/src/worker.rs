@@ -27,9 +27,9 @@ pub(crate) mod timeline;
 /// Name of the queue's fixture.
 pub(crate) const QUEUE: &str = "queue";
 /// Program of every job, under a name that selectors accept.
-pub const RUNNER: &str = "policies/runner.sh";
+pub(crate) const RUNNER: &str = "policies/runner.sh";
 /// Label of a look before any worker starts.
-pub const BEFORE: &str = "before";
+pub(crate) const BEFORE: &str = "before";
 /// Label of a look while programs run. Only each second one counts.
 pub(crate) const IN_RUN: &str = "in_run";
 /// Label of a look after all jobs have ended.
@@ -94,12 +94,12 @@ pub(crate) const FAILS_ALL: ConstantPeer = ConstantPeer::wrong(
 );
 
 /// All checks of workers.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     [cases::checks(), crash::checks()].concat()
 }
 
 /// A random conversation: a worker that is killed repeatedly.
-pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let kills = rng.range(2..=8) as usize;
     Plan { by_model: true, ..crash::plan(facts, rng, kills) }
 }
@@ -108,12 +108,12 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
 ///
 /// # Errors
 /// Names the unread member.
-pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
+pub(crate) fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 
 /// A configured limit, or the default of the contract.
-pub fn limit(facts: &Facts, name: &str) -> u64 {
+pub(crate) fn limit(facts: &Facts, name: &str) -> u64 {
     let default = match name {
         ATTEMPTS => 1,
         RETRY_MS => 0,
@@ -125,7 +125,7 @@ pub fn limit(facts: &Facts, name: &str) -> u64 {
 }
 
 /// Judges a transcript.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     let course = timeline::Timeline::of(transcript);
     let mut model = model::Model::new(&course, transcript);
     model.judge();

@@ -1,26 +1,33 @@
 //! The configuration vocabulary of the toolhost boundary.
 
-use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::{ConfigKey, Member, Placeholder};
+
+const TOOL: &[Member] =
+    &[Member::string("aid"), Member::object("input").optional(), Member::integer("tier").optional()];
 
 const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
-    ConfigKey::role(name, &["aid: string", "input?: object", "tier?: integer"], meaning)
+    ConfigKey::role(name, TOOL, meaning)
 }
 
 const TRUE_FALSE: &[&str] = &["true", "false"];
 
 /// Configuration keys for a toolhost or a dispatcher.
 pub(crate) const KEYS: &[ConfigKey] = &[
-    ConfigKey::command("run", &["{aid}"], "Command line of run mode; `{aid}` is replaced by the action id"),
+    ConfigKey::command(
+        "run",
+        &[Placeholder::required("{aid}")],
+        "Command line of run mode; `{aid}` is replaced by the action id",
+    ),
     ConfigKey::command("serve", &[], "Command line of serve mode"),
     ConfigKey::command(
         "command",
-        &["{peer}"],
+        &[Placeholder::required("{peer}")],
         "Command line of a dispatcher; `{peer}` is replaced by the path of the toolhost that it starts",
     ),
     ConfigKey::feature("idempotency", "The toolhost honours `idempotency_key`"),
     ConfigKey::set_feature(
         "lease",
-        &["issue: object {aid} {tier} {ttl_ms}", "token: pointer"],
+        &[Member::object("issue").with(&["{aid}", "{tier}", "{ttl_ms}"]), Member::pointer("token")],
         "Leases: true, or { issue = template of the request for a token, token = JSON Pointer to the token \
          in the reply }",
     ),
@@ -249,10 +256,10 @@ mod tests {
             assert!(found.contains_key(seen), "{seen} is not found any more: {found:?}");
         }
         for (name, values) in &found {
-            let key = KEYS.iter().find(|key| key.table == "choices" && key.name == name);
+            let key = KEYS.iter().find(|key| key.table() == "choices" && key.name == name);
             let key = key.unwrap_or_else(|| panic!("{name} is recorded and not in the vocabulary"));
             for value in values.iter().flat_map(|value| value.split('|')) {
-                assert!(key.values.contains(&value), "{name}={value} is recorded and cannot be pinned");
+                assert!(key.words().contains(&value), "{name}={value} is recorded and cannot be pinned");
             }
         }
     }
@@ -263,14 +270,14 @@ mod tests {
         let mut named = BTreeSet::new();
         for clause in clauses {
             let Some(name) = &clause.choice else { continue };
-            let key = KEYS.iter().find(|key| key.table == "choices" && key.name == name);
+            let key = KEYS.iter().find(|key| key.table() == "choices" && key.name == name);
             let key = key.unwrap_or_else(|| panic!("{}: {name} is not in the vocabulary", clause.id));
             for value in &clause.allowed {
-                assert!(key.values.contains(&value.as_str()), "{}: {name}={value}", clause.id);
+                assert!(key.words().contains(&value.as_str()), "{}: {name}={value}", clause.id);
             }
             named.insert(key.name);
         }
-        for key in KEYS.iter().filter(|key| key.table == "choices") {
+        for key in KEYS.iter().filter(|key| key.table() == "choices") {
             // A toolhost that answers and lives on is part of a clause with more content.
             let named = named.contains(key.name) || key.name == "lives_on_after_reply";
             assert!(named, "no clause names {}", key.name);

@@ -10,9 +10,8 @@ use peerproof_engine::data::facts::Facts;
 /// Facts from a usual configuration file of a peer on this side.
 pub fn facts(side: Side) -> Facts {
     let mut facts = Facts::new(side);
-    for (_, names) in super::boundary().commands().into_iter().filter(|(own, _)| *own == side) {
-        facts.commands.extend(names.into_iter().map(str::to_owned));
-    }
+    let commands = super::boundary().description().commands_of(side);
+    facts.commands.extend(commands.map(str::to_owned));
     if side == Side::Provider {
         for (role, _) in ROLES {
             facts.roles.insert((*role).to_owned(), json!({ "aid": reference_aid(role) }));

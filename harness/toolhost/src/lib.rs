@@ -2,11 +2,12 @@
 //! dispatcher that starts it.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use peerproof_engine::contract::boundary::workload::Workload;
 use peerproof_engine::contract::boundary::{
-    Boundary, ConfigKey, ConstantPeer, Isolation, NormalizedExchange, SurvivalClause,
+    Benchmark, Boundary, ConstantPeer, Description, Discovery, Isolation, NormalizedExchange, SurvivalClause,
+    Wire,
 };
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
@@ -15,7 +16,6 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::{Finding, Judgement};
 use peerproof_engine::data::plan::{Plan, Step};
 use peerproof_engine::data::rng::Rng;
-use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::{Transcript, strict};
 
 pub(crate) mod align;
@@ -43,45 +43,48 @@ pub(crate) mod state;
 pub mod talk;
 pub(crate) mod talk_state;
 
-/// The toolhost boundary. Its data is loaded on demand: a reference peer needs none of it, and is started thousands of
-/// times.
-struct Toolhost {
-    clauses: OnceLock<Vec<Clause>>,
-    checks: OnceLock<Vec<Check>>,
-}
+const DESCRIPTION: Description = Description {
+    variables: &["MACHINA_LEASE_ENFORCE", "MACHINA_HTTP_ALLOWED_HOSTS"],
+    signs: &["{\"ok\":", "{\"ok\": "],
+    rungs: rungs::RUNGS,
+    constant_peers: &[ConstantPeer::wrong(
+        "constant full reply",
+        "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
+     \"ds_state\":{\"delta\":true}}'; done",
+    )],
+    redundant_checks: &[redundant::CHECKS],
+    ..Description::new(
+        "toolhost",
+        "Toolhosts that run tools (run mode, serve mode, leases, idempotency, DSState), and their dispatchers",
+        &[(Side::Provider, &["run", "serve"]), (Side::Consumer, &["command"])],
+        config::KEYS,
+    )
+};
 
-/// The only instance. Its data is embedded, and a test loads it.
+static CLAUSES: LazyLock<Vec<Clause>> =
+    LazyLock::new(|| clause::embedded(include_str!("../corpora/clauses.toml")));
+
+static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(checks::all);
+
+/// The toolhost boundary.
+struct Toolhost;
+
+/// The only instance. Its data is embedded and loaded on first use.
 pub fn boundary() -> &'static dyn Boundary {
-    static TOOLHOST: Toolhost = Toolhost { clauses: OnceLock::new(), checks: OnceLock::new() };
-    &TOOLHOST
+    &Toolhost
 }
 
 impl Boundary for Toolhost {
-    fn name(&self) -> &'static str {
-        "toolhost"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Toolhosts that run tools (run mode, serve mode, leases, idempotency, DSState), and their dispatchers"
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
     }
 
     fn clauses(&self) -> &[Clause] {
-        self.clauses.get_or_init(|| {
-            clause::load(include_str!("../corpora/clauses.toml"))
-                .unwrap_or_else(|error| unreachable!("corpora/toolhost/clauses.toml does not load: {error}"))
-        })
+        &CLAUSES
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(checks::all)
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        config::KEYS
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec!["run", "serve"]), (Side::Consumer, vec!["command"])]
+        &CHECKS
     }
 
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
@@ -141,32 +144,10 @@ impl Boundary for Toolhost {
         consumer::judge(transcript)
     }
 
-    fn variables(&self) -> &'static [&'static str] {
-        &["MACHINA_LEASE_ENFORCE", "MACHINA_HTTP_ALLOWED_HOSTS"]
-    }
-
-    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
-        oracle::answers_canary(step, frame)
-    }
-
-    fn issued(&self, facts: &Facts, frame: &[u8]) -> Option<String> {
-        let reply = frames::decode(frame.trim_ascii_end()).value.ok()?;
-        let pointer = facts.features.get("lease").and_then(|lease| lease.get("token")?.as_str());
-        Some(reply.pointer(pointer.unwrap_or("/token_id"))?.as_str()?.to_owned())
-    }
-
     fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
         let canary =
             talk::Talk::serve(facts).numbered(number).canary_for("TH-FRAME-01").plan().steps.pop()?;
         (facts.side == Side::Provider).then_some(Isolation { pipelined: &["TH-FRAME-04"], canary })
-    }
-
-    fn probes(&self, facts: &Facts) -> Vec<Plan> {
-        probe::plans(facts)
-    }
-
-    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
-        probe::complete(facts, features_given, probes);
     }
 
     fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {
@@ -184,34 +165,36 @@ impl Boundary for Toolhost {
     fn full_facts(&self, side: Side) -> Facts {
         full_facts::facts(side)
     }
+}
 
+impl Wire for Toolhost {
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        oracle::answers_canary(step, frame)
+    }
+
+    fn issued(&self, facts: &Facts, frame: &[u8]) -> Option<String> {
+        let reply = frames::decode(frame.trim_ascii_end()).value.ok()?;
+        let pointer = facts.features.get("lease").and_then(|lease| lease.get("token")?.as_str());
+        Some(reply.pointer(pointer.unwrap_or("/token_id"))?.as_str()?.to_owned())
+    }
+}
+
+impl Discovery for Toolhost {
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        probe::plans(facts)
+    }
+
+    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+        probe::complete(facts, features_given, probes);
+    }
+}
+
+impl Benchmark for Toolhost {
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
     }
 
     fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
         bench::small_exchanges(facts, exchanges)
-    }
-
-    fn constant_peers(&self) -> &'static [ConstantPeer] {
-        const {
-            &[ConstantPeer::wrong(
-                "constant full reply",
-                "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
-                 \"ds_state\":{\"delta\":true}}'; done",
-            )]
-        }
-    }
-
-    fn signs(&self) -> &'static [&'static str] {
-        &["{\"ok\":", "{\"ok\": "]
-    }
-
-    fn rungs(&self) -> &'static [(&'static str, Rung)] {
-        rungs::RUNGS
-    }
-
-    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        redundant::CHECKS
     }
 }

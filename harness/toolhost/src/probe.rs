@@ -226,7 +226,7 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
     }
     for (name, aid, why) in misfits {
         let meaning =
-            KEYS.iter().find(|key| key.table == "roles" && key.name == name).map_or("", |key| key.meaning);
+            KEYS.iter().find(|key| key.table() == "roles" && key.name == name).map_or("", |key| key.meaning);
         let why = format!("{aid} as role `{name}` {why}; the role: {meaning}");
         facts.enter(name, RoleTrial::Misplays(why));
     }

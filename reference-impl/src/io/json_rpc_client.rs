@@ -4,7 +4,7 @@
 //! json-rpc-client SCENARIO RESULTS [--rng-seed N] [--choice KEY=VALUE]… [--limit NAME=VALUE]…
 //! ```
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::path::PathBuf;
 

@@ -14,7 +14,7 @@ use peerproof_engine::drive::fixture::{ActorExe, spawn_guard};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Path of the binary: from `PEERPROOF_BINARY`, relative to the workspace, or that of this build.
-pub fn binary() -> &'static str {
+pub(crate) fn binary() -> &'static str {
     static BINARY: LazyLock<String> = LazyLock::new(|| {
         let Ok(given) = std::env::var("PEERPROOF_BINARY") else {
             return env!("CARGO_BIN_EXE_peerproof").to_owned();
@@ -27,26 +27,26 @@ pub fn binary() -> &'static str {
 }
 
 /// The binary as a player of actors.
-pub fn actor_exe() -> ActorExe {
+pub(crate) fn actor_exe() -> ActorExe {
     ActorExe::new(binary())
 }
 
 /// The binary, started in `folder` with two minutes to end.
-pub fn peerproof(folder: &Path) -> Command {
+pub(crate) fn peerproof(folder: &Path) -> Command {
     let mut command = Command::new(binary());
     command.current_dir(folder);
     command
 }
 
 /// Starts a process.
-pub fn start(command: &mut std::process::Command) -> Child {
+pub(crate) fn start(command: &mut std::process::Command) -> Child {
     let _guard = spawn_guard();
     command.spawn().unwrap()
 }
 
 /// Process that runs to its end, with pipes for its standard streams. It is killed after a time limit, which no
 /// expected exit status matches.
-pub struct Command {
+pub(crate) struct Command {
     inner: std::process::Command,
     stdin: Vec<u8>,
     time_max: Duration,
@@ -54,55 +54,55 @@ pub struct Command {
 
 impl Command {
     /// Program with a limit of two minutes and no input.
-    pub fn new(program: impl AsRef<OsStr>) -> Self {
+    pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
         let inner = std::process::Command::new(program);
         Self { inner, stdin: Vec::new(), time_max: Duration::from_secs(120) }
     }
 
     /// Adds an argument.
-    pub fn arg(&mut self, argument: impl AsRef<OsStr>) -> &mut Self {
+    pub(crate) fn arg(&mut self, argument: impl AsRef<OsStr>) -> &mut Self {
         self.inner.arg(argument);
         self
     }
 
     /// Adds arguments.
-    pub fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
+    pub(crate) fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
         self.inner.args(arguments);
         self
     }
 
     /// Sets a variable.
-    pub fn env(&mut self, name: &str, value: impl AsRef<OsStr>) -> &mut Self {
+    pub(crate) fn env(&mut self, name: &str, value: impl AsRef<OsStr>) -> &mut Self {
         self.inner.env(name, value);
         self
     }
 
     /// Removes a variable.
-    pub fn env_remove(&mut self, name: &str) -> &mut Self {
+    pub(crate) fn env_remove(&mut self, name: &str) -> &mut Self {
         self.inner.env_remove(name);
         self
     }
 
     /// Sets the working folder.
-    pub fn current_dir(&mut self, folder: impl AsRef<Path>) -> &mut Self {
+    pub(crate) fn current_dir(&mut self, folder: impl AsRef<Path>) -> &mut Self {
         self.inner.current_dir(folder);
         self
     }
 
     /// Sets the time limit.
-    pub fn timeout(&mut self, time_max: Duration) -> &mut Self {
+    pub(crate) fn timeout(&mut self, time_max: Duration) -> &mut Self {
         self.time_max = time_max;
         self
     }
 
     /// Sets the input.
-    pub fn write_stdin(&mut self, bytes: impl Into<Vec<u8>>) -> &mut Self {
+    pub(crate) fn write_stdin(&mut self, bytes: impl Into<Vec<u8>>) -> &mut Self {
         self.stdin = bytes.into();
         self
     }
 
     /// Runs it; returns its exit and whole output.
-    pub fn output(&mut self) -> Output {
+    pub(crate) fn output(&mut self) -> Output {
         use std::io::Write as _;
 
         let command = self.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -125,7 +125,7 @@ impl Command {
     }
 
     /// Runs it for assertions.
-    pub fn assert(&mut self) -> Assert {
+    pub(crate) fn assert(&mut self) -> Assert {
         Assert::new(self.output()).append_context("command", format!("{:?}", self.inner))
     }
 }

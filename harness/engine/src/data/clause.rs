@@ -176,6 +176,14 @@ impl ClauseFile {
     }
 }
 
+/// Loads a `clauses.toml` that is embedded in the program.
+///
+/// # Panics
+/// Panics if it does not load. Tests load the file of each boundary.
+pub fn embedded(text: &str) -> Vec<Clause> {
+    load(text).unwrap_or_else(|error| unreachable!("the embedded clauses do not load: {error}"))
+}
+
 /// Loads the rows of a `clauses.toml`.
 ///
 /// # Errors

@@ -16,6 +16,7 @@ mod sample;
 pub use sample::sample;
 
 /// Maximum number of violations reported per message.
+#[cfg(feature = "schemas")]
 pub(crate) const VIOLATIONS_MAX: usize = 16;
 
 /// Compiled schemas of one boundary by name: the file name without `.json`.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::contract::boundary::{Boundary, ConfigKey};
+use crate::contract::boundary::{Boundary, ConfigKey, MemberKind};
 use crate::data::blame::Misconfigured;
 use crate::data::carriage::{HTTP, READY};
 use crate::data::clause::Side;
@@ -27,7 +27,7 @@ pub mod json_schema;
 mod vocabulary;
 
 pub use file::TABLES;
-pub use vocabulary::{Member, is_general, keys, keys_of, members};
+pub use vocabulary::{is_general, keys, keys_of};
 
 /// Name of the configuration file that is used by default if it exists.
 pub const DEFAULT_FILE: &str = "peerproof.toml";
@@ -201,7 +201,7 @@ impl Config {
     /// # Errors
     /// Fails if no command is configured, or if the commands belong to different sides or not to the configured one.
     pub fn side(&self) -> Result<Side, Misconfigured> {
-        let sides: Vec<(Side, Vec<&'static str>)> = self.boundary.commands();
+        let sides = self.boundary.description().commands;
         let named =
             |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
         let Some(argv) = self.commands.values().next() else {
@@ -352,9 +352,9 @@ impl Config {
         /// Longer files are cut.
         const BYTES_MAX: u64 = 1 << 20;
         let key = vocabulary::find(self.boundary, "features", feature)?;
-        let file = key.members.iter().find_map(|member| member.strip_suffix(": file"));
+        let file = key.members().iter().find(|member| member.kind == MemberKind::File);
         let (Some(member), Value::Object(members)) = (file, value) else { return Ok(()) };
-        let Some(path) = members.get(member).and_then(Value::as_str) else { return Ok(()) };
+        let Some(path) = members.get(member.name).and_then(Value::as_str) else { return Ok(()) };
         if members.contains_key("text") {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use crate::data::blame::{Misconfigured, Unprepared};
 use crate::drive::machine::Machine;
 use serde_json::Value;
 
-use crate::contract::boundary::Boundary;
+use crate::contract::boundary::{Boundary, ConfigKey};
 use crate::data::budget::Budget;
 use crate::data::carriage::{HTTP, READY};
 use crate::data::facts::Facts;
@@ -37,7 +37,7 @@ pub const FREE_PORT: &str = "<free>";
 /// a home of its own gets the folders of launchers instead of `HOME`.
 pub fn inherited(boundary: &dyn Boundary, variables: &BTreeMap<String, OsString>) -> Vec<(String, OsString)> {
     let given = |name: &str| Some((name.to_owned(), variables.get(name)?.clone()));
-    if boundary.runs_apart() {
+    if boundary.description().runs_apart {
         return given(PATH).into_iter().chain(launchers::folders(variables)).collect();
     }
     [PATH, HOME].into_iter().filter_map(given).collect()
@@ -155,16 +155,10 @@ impl Peer {
     /// Fills command-line placeholders in a configured variable; `None` if this session lacks a value. Other braces
     /// stay.
     fn filled(&self, value: &str, session: &Session) -> Option<String> {
-        let placeholders =
-            self.boundary.config_keys().iter().flat_map(|key| key.members).filter_map(|member| {
-                let (name, _) = member.strip_prefix('{')?.split_once('}')?;
-                Some(name)
-            });
         let mut filled = value.to_owned();
-        for name in placeholders {
-            let placeholder = format!("{{{name}}}");
-            if filled.contains(&placeholder) {
-                filled = filled.replace(&placeholder, session.placeholders.get(name)?);
+        for placeholder in self.boundary.description().config_keys.iter().flat_map(ConfigKey::placeholders) {
+            if filled.contains(placeholder.text) {
+                filled = filled.replace(placeholder.text, session.placeholders.get(placeholder.name())?);
             }
         }
         Some(filled)
@@ -173,12 +167,12 @@ impl Peer {
     /// True if a session needs an empty working folder.
     pub(crate) fn needs_folder(&self, session: &Session) -> bool {
         let is_free = matches!(&self.origin, Origin::Process { current_dir: None, .. });
-        is_free && session.folder.is_none() && self.boundary.runs_apart()
+        is_free && session.folder.is_none() && self.boundary.description().runs_apart
     }
 
     /// Variables of a process that runs apart, with `home` as its home.
     pub fn own_env(&self, home: impl Into<OsString>) -> Vec<(&'static str, OsString)> {
-        if !self.boundary.runs_apart() {
+        if !self.boundary.description().runs_apart {
             return Vec::new();
         }
         vec![("CI", "1".into()), ("NO_COLOR", "1".into()), (HOME, home.into())]
@@ -319,7 +313,7 @@ impl Peer {
             let given = argv.first().filter(|word| word.starts_with(http::URL_PREFIX)).cloned();
             let runs_already = given.is_some() && argv.len() == 1;
             let child = if runs_already { None } else { Some(self.child_spec(&session, temp_dir)?) };
-            let path = self.boundary.http_path();
+            let path = self.boundary.description().http_path;
             let url = given.unwrap_or_else(|| format!("{}{address}{path}", http::URL_PREFIX));
             match http::start(&http::ServerSpec { url, child, ready: ready.clone() }, budget, log) {
                 Ok(connection) => return Ok(Box::new(connection)),

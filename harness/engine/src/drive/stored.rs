@@ -66,7 +66,7 @@ fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), Misconfigured> {
         ("limits", facts.limits.keys().collect()),
     ];
     for (table, names) in tables {
-        let here = || known.iter().filter(|key| key.table == table).map(|key| key.name);
+        let here = || known.iter().filter(|key| key.table() == table).map(|key| key.name);
         for name in names.into_iter().filter(|name| here().all(|known| known != name.as_str())) {
             if let Some(near) = nearest(name, here()) {
                 return Err(

@@ -180,7 +180,7 @@ pub fn run(
         around,
         done,
         levels: peer.boundary.clauses().iter().map(|clause| (clause.id.clone(), clause.level)).collect(),
-        rungs: Rungs::new(peer.boundary.name(), peer.boundary.rungs()),
+        rungs: Rungs::new(peer.boundary.name(), peer.boundary.description().rungs),
         owners: checks
             .iter()
             .filter(|check| check.ambient && skip_reason(peer, check, options).is_none())

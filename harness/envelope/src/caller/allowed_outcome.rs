@@ -10,11 +10,11 @@ pub(crate) const RESULTS: &str = "ENV-CALL-01";
 const OUTCOMES: [&str; 6] = ["envelope", "refused", "invalid", "timeout", "failed", "bad_input"];
 
 /// The face of a caller.
-pub struct Caller;
+pub(super) struct Caller;
 
 /// One allowed end of a call.
 #[derive(Debug, Clone)]
-pub enum AllowedOutcome {
+pub(super) enum AllowedOutcome {
     /// The outcome `envelope`, with this reply.
     Envelope(Box<Sent>),
     /// The outcome `refused`, with this status.
@@ -26,7 +26,7 @@ pub enum AllowedOutcome {
 }
 
 /// Fault of a line of the results file, apart from its ref.
-pub fn wrong(noted: &CallResult) -> Option<&'static str> {
+pub(super) fn wrong(noted: &CallResult) -> Option<&'static str> {
     let is_number =
         |name: &str| noted.line.get(name).is_some_and(|value| value.as_f64().is_some_and(|it| it >= 0.0));
     match noted.outcome.as_str() {

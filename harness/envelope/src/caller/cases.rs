@@ -144,7 +144,7 @@ fn mended(text: &str) -> Option<String> {
 
 /// Reply to a call.
 #[derive(Debug, Clone, Default)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// Text of the reply.
     pub text: Payload,
     /// Exit status or HTTP status; 0 means success.
@@ -173,7 +173,7 @@ fn all() -> &'static [Loaded<Row>] {
 }
 
 /// All checks, in the order in which they run.
-pub fn checks() -> impl Iterator<Item = Check> {
+pub(crate) fn checks() -> impl Iterator<Item = Check> {
     all().iter().map(|loaded| {
         let own = loaded.case.clone();
         let planner = move |_: &_, _: &mut _| plan(&own);
@@ -210,13 +210,13 @@ fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
 }
 
 /// Adds a last call which shows that the caller still works.
-pub fn canary(scene: &mut SceneBuilder) {
+pub(crate) fn canary(scene: &mut SceneBuilder) {
     let reply = Reply { text: Payload::text(talk::PLAIN), after: scene.names(), ..Reply::default() };
     called(scene, CANARY, talk::PLAIN, false, reply);
 }
 
 /// Adds a call of this envelope (JSON text) to a program or a server.
-pub fn called(scene: &mut SceneBuilder, name: &str, envelope: &str, is_http: bool, reply: Reply) {
+pub(crate) fn called(scene: &mut SceneBuilder, name: &str, envelope: &str, is_http: bool, reply: Reply) {
     let own = played(name);
     let mut told = told(name, envelope, &reply);
     if is_http {

@@ -142,7 +142,7 @@ impl Face for Caller {
 }
 
 /// Judges a transcript.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     judge::judge(&Caller, transcript)
 }
 

@@ -50,7 +50,7 @@ const LARGE_BYTES: usize = 1 << 20;
 
 /// Further notes of the model about a call.
 #[derive(Debug, Clone, Default)]
-pub struct CallNotes {
+pub(super) struct CallNotes {
     /// True if its program was started, and waits for the end of its input.
     pub unread: bool,
     /// True if its program writes before it reads.
@@ -74,7 +74,7 @@ pub(crate) fn kept_clause(clause: &str) -> &'static str {
 }
 
 /// Allowed ends of the call with index `at`.
-pub fn of(known: &ObservedCalls, at: usize) -> Expected<AllowedOutcome, CallNotes> {
+pub(super) fn of(known: &ObservedCalls, at: usize) -> Expected<AllowedOutcome, CallNotes> {
     let (call, course) = (&known.calls[at], &known.courses[at]);
     let subject = Subject::Entity(call.name.clone());
     let null = Json::Null;

@@ -13,7 +13,7 @@ use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::{ActorStep, Fixture, ListenerSettings};
 
 /// Clause: the caller sends the envelope once and complete.
-pub const REQUEST: &str = "ENV-CALL-25";
+pub(super) const REQUEST: &str = "ENV-CALL-25";
 const SCHEMA: &str = "ENV-CALL-26";
 const POSTS: &str = "ENV-CALL-28";
 const ARGV: &str = "ENV-CALL-30";
@@ -23,7 +23,7 @@ const CLAUSES: Clauses =
     Clauses { results: RESULTS, once: "ENV-CALL-29", order: "ENV-CALL-31", late: "ENV-CALL-20" };
 
 /// Judges the scenario of one caller.
-pub fn judge(trace: &Trace<'_, Caller>, heard: &SessionTrace<'_, Caller>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Caller>, heard: &SessionTrace<'_, Caller>) -> Vec<Finding> {
     let (transcript, known) = (trace.transcript, trace.state);
     let (calls, courses) = (&known.calls, &known.courses);
     let results = asking::noted(transcript, heard.session, wrong);

@@ -51,7 +51,7 @@ fn is_for_it(how: &Carriage) -> bool {
 }
 
 /// Adds the replies that HTTP allows because of the request's framing.
-pub fn allow(
+pub(super) fn allow(
     asked: &mut PlacedExpectation<Engine>,
     line: &RequestLine,
     how: Option<&Carriage>,
@@ -86,7 +86,7 @@ pub fn allow(
 }
 
 /// Decodes a body by the status of its reply.
-pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -> Option<Message> {
+pub(super) fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -> Option<Message> {
     let quoted = || shorten(&String::from_utf8_lossy(bytes), QUOTED_CHARS).into_owned();
     let refused = || Some(Message::Refused(format!("status {status}, {}", quoted())));
     if !matches!(status, 200..=299) {
@@ -101,7 +101,7 @@ pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -
 }
 
 /// Judges the status of a reply, its content type, and the body of a refusal.
-pub fn status(carried: &HttpTrace<'_, Engine>) -> Judgement {
+pub(super) fn status(carried: &HttpTrace<'_, Engine>) -> Judgement {
     let HttpTrace { asked, exchange, how, output, .. } = carried;
     let (Some(status), Some(how)) = (exchange.status(), how) else { return Judgement::default() };
     let body = exchange.body.unwrap_or_default();

@@ -91,7 +91,7 @@ struct ReactionRow {
 
 /// The checks of one case file, named without its extension. Each conversation has a process of its own, so that no
 /// conversation can harm another. They rest on the first canary.
-pub fn checks(file: &str) -> Vec<Check> {
+pub(crate) fn checks(file: &str) -> Vec<Check> {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     let all = super::all("client", &CASES);
     all.iter().filter(|loaded| loaded.file == file).map(|loaded| check(&loaded.case)).collect()

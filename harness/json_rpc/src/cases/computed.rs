@@ -20,7 +20,7 @@ use peerproof_engine::data::plan::Chunking;
 use peerproof_engine::data::rng::Rng;
 
 /// Adds steps to a conversation with a server.
-pub type Server = fn(&mut Talk<'_>, &Facts, &mut Rng) -> Result<(), Untestable>;
+pub(crate) type Server = fn(&mut Talk<'_>, &Facts, &mut Rng) -> Result<(), Untestable>;
 
 const SERVER: &[(&str, Server)] = &[
     ("ambient/each-with-a-canary", each_with_a_canary),
@@ -56,7 +56,7 @@ const SERVER: &[(&str, Server)] = &[
 ];
 
 /// The function of this name.
-pub fn server(name: &str) -> Option<Server> {
+pub(crate) fn server(name: &str) -> Option<Server> {
     SERVER.iter().find(|(known, _)| *known == name).map(|(_, made)| *made)
 }
 

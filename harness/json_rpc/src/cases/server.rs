@@ -89,7 +89,7 @@ fn carriage<'de, D: Deserializer<'de>>(row: D) -> Result<Option<Carriage>, D::Er
 }
 
 /// The checks of one case file, named without its extension.
-pub fn checks(file: &str) -> Vec<Check> {
+pub(crate) fn checks(file: &str) -> Vec<Check> {
     let of_mode = |mode| {
         let cases = all().iter().filter(move |loaded| loaded.file == file).map(|loaded| &loaded.case);
         cases.filter(move |case| runs_in(case, mode)).map(move |case| check(case, mode))
@@ -129,7 +129,7 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts, rng: &mut Rng) -> Result<Pl
 
 impl Row {
     fn is_due(&self, mode: &str, facts: &Facts) -> Result<bool, Untestable> {
-        let is_feature = |name: &str| KEYS.iter().any(|key| (key.table, key.name) == ("features", name));
+        let is_feature = |name: &str| KEYS.iter().any(|key| (key.table(), key.name) == ("features", name));
         match self.only.as_deref() {
             None => Ok(true),
             Some(only) if MODES.contains(&only) => Ok(only == mode),

@@ -107,7 +107,7 @@ pub(crate) fn one_byte_over_limit(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rn
 }
 
 /// Two lines far over the limit, and the memory that refusing them takes.
-pub fn memory(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+pub(super) fn memory(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     talk.act(sample(IDLE));
     for (pieces, label) in INPUTS {
         talk.push(Payload::text("{\"pad\":\"").then(piece()), Chunking::Whole, 0);

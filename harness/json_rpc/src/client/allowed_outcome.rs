@@ -8,7 +8,7 @@ const EARLY_MS: u64 = 20;
 
 /// One allowed end of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AllowedOutcome {
+pub(crate) struct AllowedOutcome {
     /// Outcome.
     pub outcome: &'static str,
     /// Value of `result` or `error`; `None` allows any.
@@ -25,28 +25,28 @@ pub struct AllowedOutcome {
 
 impl AllowedOutcome {
     /// This outcome with any other members.
-    pub fn of(outcome: &'static str) -> Self {
+    pub(crate) fn of(outcome: &'static str) -> Self {
         Self { outcome, ..Self::default() }
     }
 
     /// The outcome `error` with this error.
-    pub fn error(error: &Json) -> Self {
+    pub(crate) fn error(error: &Json) -> Self {
         Self { value: Some(error.clone()), ..Self::of("error") }
     }
 
     /// The outcome `timeout` after at least this time.
-    pub fn timeout(ms: u64) -> Self {
+    pub(crate) fn timeout(ms: u64) -> Self {
         Self { elapsed_ms_min: Some(ms), ..Self::of("timeout") }
     }
 
     /// Demands this number of requests.
     #[must_use]
-    pub fn after(self, attempts: u64) -> Self {
+    pub(crate) fn after(self, attempts: u64) -> Self {
         Self { attempts: Some(attempts), ..self }
     }
 
     /// Reason code of the first difference from a line of the results; `None` if it fits.
-    pub fn misfit(&self, noted: &CallResult) -> Option<&'static str> {
+    pub(crate) fn misfit(&self, noted: &CallResult) -> Option<&'static str> {
         // A call may end before its first request was written. A separate rule counts the requests.
         let is_unwritten =
             noted.attempts == 0 && matches!(noted.outcome.as_str(), "timeout" | "disconnected" | "too_large");
@@ -69,7 +69,7 @@ impl AllowedOutcome {
     }
 
     /// Describes the expectation in one phrase.
-    pub fn phrase(&self) -> String {
+    pub(crate) fn phrase(&self) -> String {
         let number = |before: &str, number: Option<u64>, behind: &str| {
             number.map(|number| format!(" {before} {number} {behind}"))
         };

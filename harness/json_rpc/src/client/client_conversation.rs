@@ -9,14 +9,14 @@ use peerproof_engine::data::plan::Act;
 use peerproof_engine::data::transcript::Transcript;
 
 /// Tolerance for the duration of a call on a loaded machine, ms. Grows with `--timeout-scale`.
-pub const LATE_MS: u64 = 1_500;
+pub(super) const LATE_MS: u64 = 1_500;
 
 /// A JSON-RPC client.
-pub struct Client;
+pub(super) struct Client;
 
 /// Facts of one conversation: scenario, script and messages.
 #[derive(Default)]
-pub struct ClientConversation {
+pub(crate) struct ClientConversation {
     /// Scenario of the client.
     pub scenario: Scenario,
     /// Script of the server.
@@ -29,7 +29,7 @@ pub struct ClientConversation {
 
 impl ClientConversation {
     /// Reads a transcript.
-    pub fn of(transcript: &Transcript) -> Self {
+    pub(crate) fn of(transcript: &Transcript) -> Self {
         let plan = &transcript.plan;
         let scenario = Scenario::of(plan).unwrap_or_default();
         let played = plan.steps.iter().find_map(|step| match &step.act {

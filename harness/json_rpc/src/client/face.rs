@@ -108,7 +108,7 @@ impl Face for Client {
 }
 
 /// Judges a transcript.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     judge::judge(&Client, transcript)
 }
 
@@ -116,7 +116,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 ///
 /// # Errors
 /// Names the unread member.
-pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
+pub(crate) fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(plan)?;
     let mut played = plan.steps.iter().enumerate().filter_map(|(at, step)| match &step.act {
         Act::Play { script, .. } => Some((at, script)),

@@ -41,14 +41,14 @@ const NOISE: [&str; 7] = [
 ];
 
 /// A scenario and its script.
-pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut scene = Scene::about("RPC-CLIENT-09");
     fill(&mut scene, facts, rng);
     scene.plan()
 }
 
 /// Adds random calls to a scenario, and the server's reactions.
-pub fn fill(scene: &mut Scene, facts: &Facts, rng: &mut Rng) {
+pub(crate) fn fill(scene: &mut Scene, facts: &Facts, rng: &mut Rng) {
     scene.aim = None;
     let batches = rng.below(3);
     let count = rng.range(1..=CALLS_MAX);

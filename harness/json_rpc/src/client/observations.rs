@@ -10,14 +10,14 @@ use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::transcript::{Event, EventKind, Transcript};
 
 /// Most lines of the client that are examined. Bounds the cost of a client that prints endlessly.
-pub const LINES_MAX: usize = 8_192;
+pub(crate) const LINES_MAX: usize = 8_192;
 
 /// Length above which a line may end a call as `too_large`.
 pub(crate) const LONG_BYTES: usize = 1_000_000;
 
 /// Part of a line that a client must understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequiredPart {
+pub(crate) enum RequiredPart {
     /// All of it.
     Plain,
     /// Only that it is a message. Its value has duplicate names, lone surrogates, or numbers beyond double
@@ -42,7 +42,7 @@ pub(crate) fn sense(line: &SessionLine) -> RequiredPart {
 
 /// A request or notification that the client sent.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// Index of the call in the scenario.
     pub call: usize,
     /// Time, microseconds.
@@ -55,7 +55,7 @@ pub struct Request {
 
 /// Departure of the server.
 #[derive(Debug, Clone)]
-pub struct ServerDeparture {
+pub(crate) struct ServerDeparture {
     /// Number of lines before it.
     pub place: usize,
     /// Time, microseconds.
@@ -64,7 +64,7 @@ pub struct ServerDeparture {
 
 /// Messages of both sides.
 #[derive(Debug, Clone, Default)]
-pub struct Talk {
+pub(crate) struct Talk {
     /// Lines, in the order of completion.
     pub lines: Vec<SessionLine>,
     /// The client's requests of known calls.
@@ -79,7 +79,7 @@ pub struct Talk {
 
 impl Talk {
     /// Reads a session. A server that does not go away keeps the client's input open to the end.
-    pub fn of(transcript: &Transcript, session: usize, scenario: &Scenario, goes_away: bool) -> Self {
+    pub(crate) fn of(transcript: &Transcript, session: usize, scenario: &Scenario, goes_away: bool) -> Self {
         let mut spoken = spoken(transcript, session);
         let mut count = 0;
         spoken.retain(|line| {
@@ -119,7 +119,7 @@ impl Talk {
     }
 
     /// True if another call had a pending request with the same id.
-    pub fn is_doubtful(&self, request: &Request) -> bool {
+    pub(crate) fn is_doubtful(&self, request: &Request) -> bool {
         self.requests.iter().any(|other| {
             let (earlier, later) =
                 if other.place <= request.place { (other, request) } else { (request, other) };
@@ -139,12 +139,12 @@ impl Talk {
 }
 
 /// True if a message can only be meant as a response.
-pub fn is_response(value: &Json) -> bool {
+pub(crate) fn is_response(value: &Json) -> bool {
     value.get("method").is_none() && (value.get("result").is_some() || value.get("error").is_some())
 }
 
 /// True if a line before `place` may have ended `request`: its answer, an error with id null, or an over-long line.
-pub fn is_answered(lines: &[SessionLine], request: &Request, place: usize) -> bool {
+pub(crate) fn is_answered(lines: &[SessionLine], request: &Request, place: usize) -> bool {
     let answers = |message: &Json| {
         let id = message.get("id");
         message.get("method").is_none() && (id == request.id.as_ref() || id.is_none_or(Json::is_null))
@@ -155,14 +155,14 @@ pub fn is_answered(lines: &[SessionLine], request: &Request, place: usize) -> bo
 
 /// True if the time of a call sent at `sent_us` may have been over at `now_us`. Both are times of reading; on a
 /// busy machine the request was written earlier.
-pub fn is_over(sent_us: u64, now_us: u64, timeout_ms: u64) -> bool {
+pub(crate) fn is_over(sent_us: u64, now_us: u64, timeout_ms: u64) -> bool {
     let late_ms = (timeout_ms / 2).max(50);
     now_us.saturating_sub(sent_us) / 1_000 + late_ms >= timeout_ms
 }
 
 /// One line of the results file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CallResult {
+pub(crate) struct CallResult {
     /// Ref of the call.
     pub name: String,
     /// Outcome as the client reported it.
@@ -185,7 +185,7 @@ pub(crate) const OUTCOMES: [&str; 7] =
 
 impl CallResult {
     /// Describes the end of the call in one phrase.
-    pub fn phrase(&self) -> String {
+    pub(crate) fn phrase(&self) -> String {
         let value = self.value.as_ref().map(|value| format!(": {}", value.to_text()));
         let (name, outcome, value) = (&self.name, &self.outcome, value.unwrap_or_default());
         format!("{name:?}: {outcome} after {} requests and {} ms{value}", self.attempts, self.elapsed_ms)
@@ -193,7 +193,7 @@ impl CallResult {
 }
 
 /// Reads the results file from an event: its results, and the first fault in its form.
-pub fn results(event: &Event) -> (Vec<CallResult>, Option<String>) {
+pub(crate) fn results(event: &Event) -> (Vec<CallResult>, Option<String>) {
     let held = match &event.kind {
         EventKind::FileHeld { file, bytes } if file == super::RESULTS => bytes.0.as_slice(),
         _ => &[],

@@ -56,7 +56,7 @@ pub(crate) fn retry_after_ms(error: &Json) -> Option<u64> {
 }
 
 /// Allowed ends of the call with index `at`.
-pub fn of(known: &ClientConversation, at: usize) -> Expected<AllowedOutcome> {
+pub(crate) fn of(known: &ClientConversation, at: usize) -> Expected<AllowedOutcome> {
     let call = &known.scenario.calls[at];
     let made: Vec<&Request> = known.talk.requests.iter().filter(|request| request.call == at).collect();
     let first_us = made.first().map_or(0, |request| request.at_us);

@@ -13,7 +13,7 @@ use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::transcript::Transcript;
 
 /// Judges the conversation of one client.
-pub fn judge(trace: &Trace<'_, Client>, heard: &SessionTrace<'_, Client>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Client>, heard: &SessionTrace<'_, Client>) -> Vec<Finding> {
     let of_session = trace.asked.iter().filter(|asked| asked.session == heard.session);
     let (noted, faults): (Vec<_>, Vec<_>) =
         trace.transcript.of(heard.session).map(observations::results).unzip();

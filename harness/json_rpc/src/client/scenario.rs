@@ -7,11 +7,11 @@ use peerproof_engine::data::payload::Vars;
 use peerproof_engine::data::plan::{Fixture, Plan};
 
 /// Timeout of a call that is answered at once, ms.
-pub const TIMEOUT_MS: u64 = 8_000;
+pub(crate) const TIMEOUT_MS: u64 = 8_000;
 
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub(crate) struct Call {
     /// Ref of the call.
     pub name: String,
     /// Method, unique in the scenario, so that it identifies the call.
@@ -32,7 +32,7 @@ pub struct Call {
 
 impl Call {
     /// A plain call.
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             method: format!("call.{name}"),
@@ -96,7 +96,7 @@ fn read_retry(value: Option<&Json>) -> Option<(u64, u64)> {
 
 /// The key that a client signs with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Auth {
+pub(crate) struct Auth {
     /// The secret.
     pub key: String,
     /// Name of the key.
@@ -105,7 +105,7 @@ pub struct Auth {
 
 /// Content of the scenario file.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     /// Key that signs the requests, if any.
     pub auth: Option<Auth>,
     /// Retry setting of calls without their own.
@@ -116,7 +116,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The text of the file.
-    pub fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         self.to_json().to_text()
     }
 
@@ -137,7 +137,7 @@ impl Scenario {
     }
 
     /// Reads the scenario from the fixture of a plan.
-    pub fn of(plan: &Plan) -> Option<Self> {
+    pub(crate) fn of(plan: &Plan) -> Option<Self> {
         Self::read(&told(plan)?)
     }
 

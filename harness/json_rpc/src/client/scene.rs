@@ -15,7 +15,7 @@ use peerproof_engine::data::plan::{Act, Fixture, Plan, Session, Step};
 
 /// A conversation under construction: the client's scenario and the server's script.
 #[derive(Clone)]
-pub struct Scene {
+pub(crate) struct Scene {
     /// Scenario of the client.
     pub scenario: Scenario,
     script: Script,
@@ -28,7 +28,7 @@ pub struct Scene {
 
 impl Scene {
     /// A conversation about `clause`.
-    pub fn about(clause: &str) -> Self {
+    pub(crate) fn about(clause: &str) -> Self {
         Self {
             scenario: Scenario::default(),
             script: Script::default(),
@@ -39,13 +39,13 @@ impl Scene {
     }
 
     /// Adds a call. The server answers it as usual unless a rule applies.
-    pub fn call(&mut self, call: Call) -> &mut Self {
+    pub(crate) fn call(&mut self, call: Call) -> &mut Self {
         self.scenario.calls.push(call);
         self
     }
 
     /// Adds a rule: the server's reaction to each request of this call.
-    pub fn on(&mut self, name: &str, deeds: impl IntoIterator<Item = Reaction>) -> &mut Self {
+    pub(crate) fn on(&mut self, name: &str, deeds: impl IntoIterator<Item = Reaction>) -> &mut Self {
         self.rule(Trigger::Call { name: name.to_owned(), attempt: None }, deeds)
     }
 
@@ -60,19 +60,19 @@ impl Scene {
     }
 
     /// Adds a rule for any trigger.
-    pub fn rule(&mut self, on: Trigger, deeds: impl IntoIterator<Item = Reaction>) -> &mut Self {
+    pub(crate) fn rule(&mut self, on: Trigger, deeds: impl IntoIterator<Item = Reaction>) -> &mut Self {
         self.script.rules.push(Rule { on, deeds: deeds.into_iter().collect() });
         self
     }
 
     /// Leaves out the last call, the canary.
-    pub fn without_canary(&mut self) -> &mut Self {
+    pub(crate) fn without_canary(&mut self) -> &mut Self {
         self.canary = false;
         self
     }
 
     /// Builds the plan. Adds a canary after all other calls.
-    pub fn plan(&mut self) -> Plan {
+    pub(crate) fn plan(&mut self) -> Plan {
         if std::mem::take(&mut self.canary) {
             let mut canary = Call::new(CANARY);
             canary.after = self.scenario.calls.iter().map(|call| call.name.clone()).collect();

@@ -8,7 +8,7 @@ use peerproof_engine::data::plan::Chunking;
 /// All reactions of the server. A request without a rule is answered at once with `{"answer":REF}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub(crate) struct Script {
     /// Rules of the server.
     pub rules: Vec<Rule>,
 }
@@ -16,7 +16,7 @@ pub struct Script {
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub(crate) struct Rule {
     /// Trigger.
     pub on: Trigger,
     /// Reactions, in order.
@@ -26,7 +26,7 @@ pub struct Rule {
 /// Trigger of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trigger {
+pub(crate) enum Trigger {
     /// The client was started.
     Start,
     /// A request or notification of this call came.
@@ -44,7 +44,7 @@ pub enum Trigger {
 /// One reaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reaction {
+pub(crate) struct Reaction {
     /// Delay after the trigger, ms.
     #[serde(default)]
     pub after_ms: u64,
@@ -55,7 +55,7 @@ pub struct Reaction {
 /// Action of a reaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ReactionAction {
+pub(crate) enum ReactionAction {
     /// Writes a payload. Its variables are JSON texts: `id` is the id of the triggering request;
     /// `id-of-the-other-type` is that id as text if it is an integer, and as a number if it is the text of one;
     /// `id-near-N` is the `N`th near miss of that id; `id:REF` is the last id of that call; `id:REF:N` is the id of
@@ -80,7 +80,7 @@ impl Script {
     }
 
     /// True if the server goes away and messages of the client may be lost.
-    pub fn dies(&self) -> bool {
+    pub(crate) fn dies(&self) -> bool {
         self.deeds().any(|deed| deed.what == ReactionAction::Die)
     }
 
@@ -101,12 +101,12 @@ impl Script {
 impl Reaction {
     /// Writes a line at once: text in which `$id`, `$id:REF` and `$id:REF:N`, each followed by a blank, a comma or a
     /// brace, stand for ids.
-    pub fn line(text: &str) -> Self {
+    pub(crate) fn line(text: &str) -> Self {
         Self::write(vars(&format!("{text}\n")))
     }
 
     /// Writes bytes at once.
-    pub fn write(payload: Payload) -> Self {
+    pub(crate) fn write(payload: Payload) -> Self {
         Self { after_ms: 0, what: ReactionAction::Write { payload, chunking: Chunking::Whole } }
     }
 
@@ -129,7 +129,7 @@ impl Reaction {
 
     /// Writes the payload in chunks.
     #[must_use]
-    pub fn cut(mut self, cut: Chunking) -> Self {
+    pub(crate) fn cut(mut self, cut: Chunking) -> Self {
         if let ReactionAction::Write { chunking, .. } = &mut self.what {
             *chunking = cut;
         }
@@ -138,7 +138,7 @@ impl Reaction {
 }
 
 /// Turns each `$id…` of `text` into a variable.
-pub fn vars(text: &str) -> Payload {
+pub(crate) fn vars(text: &str) -> Payload {
     let mut payload = Payload::default();
     let mut rest = text;
     while let Some((before, tail)) = rest.split_once('$') {
@@ -150,11 +150,11 @@ pub fn vars(text: &str) -> Payload {
 }
 
 /// Response with this result (JSON text) to the triggering request.
-pub fn result(value: &str) -> String {
+pub(crate) fn result(value: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"result\":{value},\"id\":$id}}")
 }
 
 /// Response with this error (JSON text of the object) to the triggering request.
-pub fn error(object: &str) -> String {
+pub(crate) fn error(object: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"error\":{object},\"id\":$id}}")
 }

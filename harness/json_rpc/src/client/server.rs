@@ -11,7 +11,7 @@ use peerproof_engine::data::payload::{Payload, Vars};
 use peerproof_engine::data::plan::Chunking;
 
 /// A server that follows a script.
-pub struct Server {
+pub(crate) struct Server {
     script: Script,
     scenario: Scenario,
     vars: Vars,
@@ -31,7 +31,7 @@ struct KnownRequest {
 
 impl Server {
     /// A server for the client of `scenario`.
-    pub fn new(script: Script, scenario: Scenario) -> Self {
+    pub(crate) fn new(script: Script, scenario: Scenario) -> Self {
         Self {
             attempts: vec![0; scenario.calls.len()],
             script,

@@ -22,7 +22,7 @@ struct Parts {
 }
 
 /// Smaller variants of the conversation that step `at` plays, most promising first.
-pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
+pub(crate) fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
     let Some(parts) = Parts::of(plan, at) else { return Vec::new() };
     let mut all = Vec::new();
     parts.without_calls(&mut all);

@@ -5,7 +5,7 @@ use peerproof_engine::data::json::Json;
 
 /// The stream of one request so far.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub(super) struct Stream {
     id: Option<String>,
     chunks: u64,
     ended: bool,
@@ -44,7 +44,7 @@ impl Stream {
     }
 
     /// Adds the allowed reports of the stream to `way`, the end of its request.
-    pub fn told(&self, way: AllowedOutcome) -> Vec<AllowedOutcome> {
+    pub(super) fn told(&self, way: AllowedOutcome) -> Vec<AllowedOutcome> {
         let is_whole = self.ended && !self.broken;
         let stray = if is_whole { self.stray } else { 0 };
         let whole = (self.chunks..=self.chunks + stray)

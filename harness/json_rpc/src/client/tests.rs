@@ -19,14 +19,14 @@ use peerproof_engine::data::transcript::{Bytes, Event, EventKind, Exit, Transcri
 impl Call {
     /// Sets the params (JSON text), or removes them.
     #[must_use]
-    pub fn params(mut self, text: Option<&str>) -> Self {
+    pub(crate) fn params(mut self, text: Option<&str>) -> Self {
         self.params = text.and_then(|text| text.parse().ok());
         self
     }
 
     /// Sets the timeout.
     #[must_use]
-    pub fn timeout_ms(mut self, ms: u64) -> Self {
+    pub(crate) fn timeout_ms(mut self, ms: u64) -> Self {
         self.timeout_ms = ms;
         self
     }
@@ -38,23 +38,16 @@ impl Call {
         self
     }
 
-    /// Makes the call a notification.
-    #[must_use]
-    pub fn notify(mut self) -> Self {
-        self.notify = true;
-        self
-    }
-
     /// Puts the call into a batch.
     #[must_use]
-    pub fn batch(mut self, name: &str) -> Self {
+    pub(crate) fn batch(mut self, name: &str) -> Self {
         self.batch = Some(name.to_owned());
         self
     }
 
     /// Makes the call wait for another.
     #[must_use]
-    pub fn after(mut self, name: &str) -> Self {
+    pub(crate) fn after(mut self, name: &str) -> Self {
         self.after.push(name.to_owned());
         self
     }

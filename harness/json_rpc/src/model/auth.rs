@@ -30,12 +30,12 @@ const NONCE_LATE_MS: u64 = 60_000;
 const NONCE_CHARS_MAX: usize = 64;
 
 /// Key of a server that claims `auth`.
-pub fn key(facts: &Facts) -> Option<&str> {
+pub(crate) fn key(facts: &Facts) -> Option<&str> {
     facts.features.get("auth")?.get("key").and_then(Value::as_str)
 }
 
 /// Name of the key, if it has one.
-pub fn key_id(facts: &Facts) -> Option<&str> {
+pub(crate) fn key_id(facts: &Facts) -> Option<&str> {
     facts.features.get("auth")?.get("key_id").and_then(Value::as_str)
 }
 
@@ -283,7 +283,7 @@ fn signed(message: &Json, unit: &mut RequestPart, verdict: Verdict, id: IdRule) 
 }
 
 /// The error of a response that refuses a signature.
-pub fn refusal(response: &Json) -> Option<&Json> {
+pub(crate) fn refusal(response: &Json) -> Option<&Json> {
     let error = response.get("error")?;
     (error.get("code").and_then(Json::as_i64) == Some(UNAUTHORIZED)).then_some(error)
 }
@@ -292,7 +292,7 @@ pub fn refusal(response: &Json) -> Option<&Json> {
 const TELLING_CHARS: usize = 10;
 
 /// Finding about a refusal that reveals the right signature or its beginning.
-pub fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
+pub(crate) fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
     use base64::Engine as _;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE};
     let text = refusal(response)?.to_text();
@@ -314,7 +314,7 @@ pub fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
 }
 
 /// Finding about a refused signature without `data.type` "AUTH".
-pub fn violation(response: &Json) -> Option<Finding> {
+pub(crate) fn violation(response: &Json) -> Option<Finding> {
     let code = response.pointer("/error/code").and_then(Json::as_i64)?;
     let kind = response.pointer("/error/data/type").and_then(Json::as_str);
     (code == UNAUTHORIZED && kind != Some("AUTH")).then(|| {

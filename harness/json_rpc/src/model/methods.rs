@@ -10,9 +10,9 @@ use super::{
 use peerproof_engine::data::json::Json;
 
 /// Beginning of method names that no server has.
-pub const UNKNOWN: &str = "peerproof.no_such_method";
+pub(super) const UNKNOWN: &str = "peerproof.no_such_method";
 /// Names of members that languages give to every object. No server has methods with these names.
-pub const INHERITED: [&str; 4] = ["__proto__", "hasOwnProperty", "__init__", "__class__"];
+pub(super) const INHERITED: [&str; 4] = ["__proto__", "hasOwnProperty", "__init__", "__class__"];
 
 /// Error codes of messages that never reached a method.
 const NOT_FROM_METHODS: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD];
@@ -26,7 +26,7 @@ const RAISED: ErrorRule = ErrorRule {
 };
 
 /// Allowed replies to a call of a role's method. `params` are absent, an array or an object.
-pub fn called(
+pub(super) fn called(
     id: Json,
     (name, role): &(&'static str, Role),
     params: Option<&Json>,

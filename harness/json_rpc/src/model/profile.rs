@@ -162,7 +162,7 @@ const DISCRIMINATED: ErrorRule = ErrorRule {
 };
 
 /// Allowed replies to a call of one of the four methods. `params` are absent, an array or an object.
-pub fn called(id: Json, method: &str, params: Option<&Json>) -> RequestPart {
+pub(super) fn called(id: Json, method: &str, params: Option<&Json>) -> RequestPart {
     let (clause, members) = match method {
         "execute_task" => ("RPC-EXEC-01", EXECUTE_TASK),
         "create_plan" => ("RPC-PLAN-04", CREATE_PLAN),

@@ -11,7 +11,7 @@ pub(crate) const LIMITED: i64 = -32002;
 
 /// Rate limit of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit {
+pub(crate) struct Limit {
     /// Requests within a window.
     pub requests: u64,
     /// Length of the window, seconds.
@@ -26,7 +26,7 @@ impl Limit {
 }
 
 /// Rate limit of a server that claims one.
-pub fn limit(facts: &Facts) -> Option<Limit> {
+pub(crate) fn limit(facts: &Facts) -> Option<Limit> {
     let feature = facts.features.get("rate_limit")?;
     let number = |name: &str| feature.get(name).and_then(Value::as_u64).filter(|number| *number > 0);
     Some(Limit { requests: number("requests")?, window_s: number("window_s")? })
@@ -40,7 +40,7 @@ pub(crate) fn retry_after_ms(response: &Json) -> Option<u64> {
 }
 
 /// Finding about a malformed refusal.
-pub fn violation(response: &Json) -> Option<Finding> {
+pub(crate) fn violation(response: &Json) -> Option<Finding> {
     let code = response.pointer("/error/code").and_then(Json::as_i64)?;
     (code == LIMITED && retry_after_ms(response).is_none()).then(|| {
         let got = peerproof_engine::data::payload::shorten(&response.to_text(), 200).into_owned();

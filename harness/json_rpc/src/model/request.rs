@@ -16,7 +16,7 @@ pub(crate) fn no_object(clause: &'static str) -> RequestPart {
 }
 
 /// Allowed replies to an object. `facts` are those of its text.
-pub fn unit(message: &Json, facts: &TextProperties, pins: &Pins) -> RequestPart {
+pub(super) fn unit(message: &Json, facts: &TextProperties, pins: &Pins) -> RequestPart {
     let unsignable = pins.gate.borrow_mut().unsignable(message, facts);
     if let Some(unit) = unsignable {
         return unit;

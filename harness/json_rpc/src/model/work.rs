@@ -39,7 +39,7 @@ pub struct Work {
 
 /// The timeout that params ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestedTimeout {
+pub(super) enum RequestedTimeout {
     /// Absent, or within the bounds; ms.
     Within(u64),
     /// An integer out of bounds, moved to the nearest bound; the server may refuse such a request.
@@ -64,7 +64,7 @@ pub(crate) fn wish(params: Option<&Json>) -> RequestedTimeout {
 }
 
 /// Sets the allowed replies to a call of the role `sleep`.
-pub fn sleep(unit: &mut RequestPart, role: &Role, params: Option<&Json>, pins: &Pins) {
+pub(super) fn sleep(unit: &mut RequestPart, role: &Role, params: Option<&Json>, pins: &Pins) {
     unit.allowed = vec![allowed::reply(IdRule::Own)];
     let amount = params.and_then(|params| role.amount("ms", params));
     let Some(busy_ms) = amount.filter(|_| pins.profile) else { return };
@@ -106,7 +106,7 @@ const TIMED_OUT: ErrorRule =
     ErrorRule { clause: "RPC-TIME-03", codes: &[], of: code::EXECUTION, types: &["TIMEOUT"] };
 
 /// Sets the allowed replies to a call of the role `blob`.
-pub fn blob(unit: &mut RequestPart, role: &Role, params: Option<&Json>, pins: &Pins) {
+pub(super) fn blob(unit: &mut RequestPart, role: &Role, params: Option<&Json>, pins: &Pins) {
     unit.allowed = vec![allowed::reply(IdRule::Own)];
     let amount = params.and_then(|params| role.amount("bytes", params));
     let Some(bytes) = amount.filter(|_| pins.profile).and_then(|bytes| usize::try_from(bytes).ok()) else {

@@ -60,7 +60,7 @@ impl<'a> Sent<'a> {
 }
 
 /// Adds the alternatives that HTTP allows to those of the model.
-pub fn allow(
+pub(super) fn allow(
     asked: &mut PlacedExpectation<Server>,
     line: &RequestLine,
     how: Option<&Carriage>,
@@ -86,7 +86,7 @@ pub fn allow(
 }
 
 /// Judges the status of a reply.
-pub fn status(carried: &HttpTrace<'_, Server>) -> Judgement {
+pub(super) fn status(carried: &HttpTrace<'_, Server>) -> Judgement {
     let HttpTrace { asked, exchange, .. } = carried;
     let sent = Sent::of(carried.line, carried.how);
     let mut own = Judgement::default();

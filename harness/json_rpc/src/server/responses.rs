@@ -13,7 +13,7 @@ use peerproof_engine::run::matrix::canonical::canonical;
 const HELD_UP_US: u64 = 1_000_000;
 
 /// Faults in the form or content of responses.
-pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let facts = &trace.transcript.facts;
     let (has_key, is_limited) = (facts.claims("auth"), facts.claims("rate_limit"));
     let mut found = Vec::new();

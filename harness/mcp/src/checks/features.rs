@@ -25,7 +25,7 @@ const READ_MS: u64 = 10_000;
 const UNANSWERED_MS: u64 = 2_000;
 
 /// Checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     [resources(), prompts(), logging(), cancellation(), progress(), requests()].concat()
 }
 

@@ -25,7 +25,7 @@ const FORM: [&str; 7] =
     ["MCP-CAP-01", "MCP-LST-01", "MCP-LST-03", "MCP-LST-04", "MCP-LST-05", "MCP-LST-07", "MCP-LST-09"];
 
 /// Checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let pages = |id: &str, title: &str, list: usize, more: &[&'static str]| {
         let clauses = [&FORM[..], more].concat();
         let clauses: Vec<&str> = match list {
@@ -142,7 +142,7 @@ fn ask_page(talk: &mut Talk<'_>, list: &List, page: usize) {
 }
 
 /// Asks for each feature that a server may declare.
-pub fn undeclared(talk: &mut Talk<'_>) {
+pub(crate) fn undeclared(talk: &mut Talk<'_>) {
     let known = ServerKnowledge::of(talk.facts());
     for list in LISTS {
         talk.request(list.method, None);

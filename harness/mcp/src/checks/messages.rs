@@ -23,7 +23,7 @@ const UNREAD: usize = 64;
 const UNREAD_MS: u64 = 1_000;
 
 /// Checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         check(
             "output/only-messages",

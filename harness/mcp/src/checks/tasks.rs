@@ -20,7 +20,7 @@ const TTL_MS: u64 = 60_000;
 const RUN_MS: u64 = 10_000;
 
 /// Checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     let checks = vec![
         check(
             "tasks/created",

@@ -28,7 +28,7 @@ const CALL_MS: u64 = 10_000;
 const REFUSAL_MS: u64 = 2_000;
 
 /// Checks of this topic.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         check(
             "tools/unknown",

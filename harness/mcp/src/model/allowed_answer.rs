@@ -47,10 +47,10 @@ pub struct AllowedAnswer {
 }
 
 /// One allowed outcome.
-pub type Allowed = face::Allowed<AllowedAnswer>;
+pub(crate) type Allowed = face::Allowed<AllowedAnswer>;
 
 /// A request and its allowed answers.
-pub type RequestPart = Expected<AllowedAnswer, RequestNotes>;
+pub(crate) type RequestPart = Expected<AllowedAnswer, RequestNotes>;
 
 /// Clauses that a wrong answer breaks, by its fault; `None`: that of the request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -177,14 +177,14 @@ fn has_items(result: Option<&Json>) -> bool {
 }
 
 /// A request with this id. Any other answer breaks `clause`, and so does silence.
-pub fn unit(id: Option<&Json>, clause: &'static str, allowed: Vec<Allowed>) -> RequestPart {
+pub(super) fn unit(id: Option<&Json>, clause: &'static str, allowed: Vec<Allowed>) -> RequestPart {
     let mut unit = expected(id, clause, allowed);
     unit.extra.id = id.cloned();
     unit
 }
 
 /// A result with the id of the request.
-pub fn result() -> Allowed {
+pub(super) fn result() -> Allowed {
     Allowed::answer(AllowedAnswer::of(RpcAnswer { what: AnswerKind::Result(Demand::Any), id: IdRule::Own }))
 }
 

@@ -15,7 +15,7 @@ const BOUNDS: [&str; 6] =
 
 /// Relation of arguments to a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fits {
+pub(crate) enum Fits {
     /// The arguments are valid.
     Yes,
     /// They break `required`, `type`, `enum` or `const`.
@@ -68,7 +68,7 @@ pub(crate) fn makes_task(known: ServerKnowledge<'_>, params: &Json) -> bool {
 }
 
 /// Names of the members that a tool's schema requires.
-pub fn required(tool: &Value) -> Vec<&str> {
+pub(crate) fn required(tool: &Value) -> Vec<&str> {
     let names = tool.pointer("/inputSchema/required").and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str).collect()
 }

@@ -94,7 +94,7 @@ pub(crate) fn unit_of(message: &Json, session: &Session, facts: &Facts) -> Reque
 }
 
 /// True for a method of some revision.
-pub fn is_known(method: &str) -> bool {
+pub(crate) fn is_known(method: &str) -> bool {
     let names = [
         INITIALIZE,
         PING,

@@ -17,7 +17,7 @@ const COMPLETION: &str = "MCP-UTL-06";
 const VALUES_MAX: usize = 100;
 
 /// Faults of these results.
-pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let revision = revision_of(trace, heard.session);
     let count =
         |result: &Json, name: &str| result.get(name).and_then(Json::as_array).map_or(0, <[Json]>::len);

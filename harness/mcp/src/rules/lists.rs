@@ -29,7 +29,7 @@ pub(crate) const PAGES_MAX: usize = 200;
 const TOOL_NAME_CHARS_MAX: usize = 128;
 
 /// Faults of lists.
-pub fn judge(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(super) fn judge(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     LISTS
         .iter()
         .flat_map(|list| first_of_each([of_list(list, heard), refused(list, heard)].concat()))

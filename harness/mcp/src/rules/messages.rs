@@ -20,7 +20,7 @@ const RESERVED: std::ops::RangeInclusive<i64> = -32_768..=-32_100;
 const BASE: [i64; 5] = [-32_700, -32_600, -32_601, -32_602, -32_603];
 
 /// Faults in the form of messages.
-pub fn judge(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(super) fn judge(_: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (asked, unit, answer) in heard.answers().filter(|(_, unit, _)| !ends_opening(unit)) {
         // The answer itself is a fault.

@@ -23,7 +23,7 @@ const FLAGS: [(&str, &str); 6] = [
 ];
 
 /// Findings about openings.
-pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (asked, unit, result) in results(heard, INITIALIZE) {
         let mut form = Form::of(result, Some(asked.step));

@@ -27,7 +27,7 @@ struct ClientMessage<'a> {
 }
 
 /// Faults of such messages.
-pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let nobody = Session::default();
     let session = trace.state.session(heard.session).unwrap_or(&nobody);
     let known = ServerKnowledge::of(&trace.transcript.facts);

@@ -17,7 +17,7 @@ const CANCELLED: &str = "cancelled";
 const RELATED: &str = "/_meta/io.modelcontextprotocol~1related-task/taskId";
 
 /// Findings about tasks.
-pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let nobody = Session::default();
     let session = trace.state.session(heard.session).unwrap_or(&nobody);
     let known = ServerKnowledge::of(&trace.transcript.facts);

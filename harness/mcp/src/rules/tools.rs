@@ -15,7 +15,7 @@ const CONFORMS: &str = "MCP-TOL-09";
 const SAME_TEXT: &str = "MCP-TOL-10";
 
 /// Findings about the results of tools.
-pub fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let revision = revision_of(trace, heard.session);
     let known = ServerKnowledge::of(&trace.transcript.facts);
     let mut found = Vec::new();

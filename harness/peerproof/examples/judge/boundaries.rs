@@ -4,7 +4,7 @@ use peerproof_engine::data::clause::Side;
 
 /// Scope of judging one boundary.
 #[derive(Clone, Copy)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// Name of the boundary.
     pub boundary: &'static str,
     /// Sides whose references are in the mutated folder.
@@ -19,7 +19,7 @@ pub struct Judged {
 }
 
 /// Additional form of the first reference of a side.
-pub struct Form {
+pub(crate) struct Form {
     /// Name of the form.
     pub name: &'static str,
     /// Side of the reference.
@@ -49,7 +49,7 @@ const PROVIDER: Form = Form {
 const CONSUMER: Form = Form { side: Side::Consumer, ..PROVIDER };
 
 /// Scope of a boundary. Without a row of its own: all its references, under their usual name for `refpeer`.
-pub fn of(boundary: &'static str) -> Judged {
+pub(crate) fn of(boundary: &'static str) -> Judged {
     let usual =
         Judged { boundary, sides: &[Side::Provider, Side::Consumer], words: &[], untold: &[], forms: &[] };
     ROWS.iter().find(|judged| judged.boundary == boundary).copied().unwrap_or(usual)

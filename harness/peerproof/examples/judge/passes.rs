@@ -38,7 +38,7 @@ enum Part {
 }
 
 /// Form of a reference peer, with its checks.
-pub struct Pass {
+pub(crate) struct Pass {
     /// Unique name of the pass.
     pub name: String,
     /// Index of the reference.
@@ -104,7 +104,7 @@ impl Pass {
     }
 
     /// Peer of this pass: machines at the other end of the connection, or processes of `refpeer`.
-    pub fn peer(
+    pub(crate) fn peer(
         &self,
         boundary: &'static dyn Boundary,
         judged: &Judged,
@@ -143,7 +143,7 @@ impl Pass {
     }
 
     /// Checks of the pass, cheapest first.
-    pub fn checks<'c>(&self, checks: &'c [Check], peer: &Peer, rng_seed: u64) -> Vec<&'c Check> {
+    pub(crate) fn checks<'c>(&self, checks: &'c [Check], peer: &Peer, rng_seed: u64) -> Vec<&'c Check> {
         let mut checks: Vec<&Check> = checks
             .iter()
             .filter(|check| self.is_process_only || check.needs_process == self.is_process)
@@ -195,9 +195,9 @@ fn words(judged: &Judged, args: &[String]) -> Vec<String> {
 
 /// Value number `nth` of every choice that a reference of this side makes, starting with the default.
 fn choices(boundary: &dyn Boundary, side: Side, nth: usize) -> Vec<(String, String)> {
-    let keys = boundary.config_keys().iter().filter(|key| key.table == "choices");
+    let keys = boundary.description().config_keys.iter().filter(|key| key.table() == "choices");
     keys.filter_map(|key| {
-        let value = key.values.get(nth).or_else(|| key.values.last())?;
+        let value = key.words().get(nth).or_else(|| key.words().last())?;
         Some((key.name.to_owned(), (*value).to_owned()))
     })
     .filter(|(key, value)| {
@@ -234,7 +234,7 @@ fn subjects(boundary: &dyn Boundary, judged: &Judged) -> Vec<Subject> {
 }
 
 /// All passes: those without processes first, those that wait last.
-pub fn all(boundary: &dyn Boundary, judged: &Judged) -> Vec<Pass> {
+pub(crate) fn all(boundary: &dyn Boundary, judged: &Judged) -> Vec<Pass> {
     let subjects = subjects(boundary, judged);
     let (machines, processes): (Vec<&Subject>, Vec<&Subject>) =
         subjects.iter().partition(|subject| subject.has_machine);

@@ -7,17 +7,17 @@ use peerproof_engine::drive::machine::{Action, Machine, MachineEvent, Millis};
 use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 
 /// Connection to the process that runs the machines.
-pub struct Line {
+pub(crate) struct Line {
     input: std::io::Stdin,
     output: BufWriter<std::io::Stdout>,
     machines: u32,
 }
 
 /// Connection shared by all machines.
-pub type SharedLine = Arc<Mutex<Line>>;
+pub(crate) type SharedLine = Arc<Mutex<Line>>;
 
 /// Opens the connection on the standard streams of this process.
-pub fn line() -> SharedLine {
+pub(crate) fn line() -> SharedLine {
     let output = BufWriter::new(std::io::stdout());
     Arc::new(Mutex::new(Line { input: std::io::stdin(), output, machines: 0 }))
 }
@@ -116,7 +116,7 @@ impl Drop for Remote {
 }
 
 /// Opens the machine that `refpeer` would play with these arguments and variables.
-pub fn open(line: &SharedLine, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+pub(crate) fn open(line: &SharedLine, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
     let mut locked = line.lock().unwrap_or_else(PoisonError::into_inner);
     locked.machines += 1;
     let machine = locked.machines;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Lines, one per pass and check.
-pub enum Undecided {
+pub(crate) enum Undecided {
     /// Lines gathered so far.
     Gathered(BTreeSet<String>),
     /// Known lines.
@@ -13,7 +13,7 @@ pub enum Undecided {
 
 impl Undecided {
     /// Reads a file. Without a path, or if the file does not exist, lines are gathered.
-    pub fn read(path: Option<&Path>) -> std::io::Result<Self> {
+    pub(crate) fn read(path: Option<&Path>) -> std::io::Result<Self> {
         match path.map(std::fs::read_to_string) {
             None => Ok(Self::Gathered(BTreeSet::new())),
             Some(Ok(text)) => Ok(Self::Known(text.lines().map(str::to_owned).collect())),
@@ -25,7 +25,7 @@ impl Undecided {
     }
 
     /// True if this check is expected to decide nothing.
-    pub fn expects(&mut self, line: String) -> bool {
+    pub(crate) fn expects(&mut self, line: String) -> bool {
         match self {
             Self::Gathered(lines) => {
                 lines.insert(line);
@@ -36,12 +36,12 @@ impl Undecided {
     }
 
     /// True if the lines are known.
-    pub fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))
     }
 
     /// Writes the gathered lines.
-    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+    pub(crate) fn write(&self, path: &Path) -> std::io::Result<()> {
         match self {
             Self::Gathered(lines) => {
                 let text: String = lines.iter().map(|line| format!("{line}\n")).collect();

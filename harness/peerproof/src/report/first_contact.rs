@@ -33,7 +33,8 @@ pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<Strin
     let lines_of = |sign: &'static str| lines.iter().filter_map(move |line| line.strip_prefix(sign));
     let came = lines_of("← ").collect::<Vec<_>>().join("\n");
     let told = || lines_of("· ").chain(lines_of("✗ "));
-    let speaks = |boundary: &dyn Boundary| boundary.signs().iter().any(|sign| came.contains(sign));
+    let speaks =
+        |boundary: &dyn Boundary| boundary.description().signs.iter().any(|sign| came.contains(sign));
     let is_own = |boundary: &dyn Boundary| boundary.name() == run.header.boundary;
     let mut others = boundaries.iter().rev().filter(|boundary| !is_own(**boundary));
     let speaks_own = boundaries.iter().any(|boundary| is_own(*boundary) && speaks(*boundary));
@@ -76,7 +77,7 @@ pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<Strin
                  it after each answer; one that starts more slowly needs `startup_ms` under [limits]."
             );
             let opened: Vec<&str> =
-                boundaries.iter().filter(|boundary| boundary.converses()).map(|boundary| boundary.name()).collect();
+                boundaries.iter().filter(|boundary| boundary.description().converses).map(|boundary| boundary.name()).collect();
             if !opened.is_empty() && !opened.contains(&run.header.boundary.as_str()) {
                 let name = opened.join(" or ");
                 text.push_str(&format!(

@@ -23,7 +23,7 @@ const TEMPLATE: &str = include_str!("html.jinja");
 ///
 /// # Errors
 /// Fails if the template is invalid.
-pub fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, HarnessFault> {
+pub(crate) fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, HarnessFault> {
     let sentence =
         |error: minijinja::Error| HarnessFault::from(format!("the HTML report cannot be written: {error}"));
     let mut environment = Environment::new();

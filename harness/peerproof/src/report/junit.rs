@@ -16,7 +16,7 @@ use peerproof_engine::run::verdict::{CheckResult, Verdict};
 ///
 /// # Errors
 /// Fails if the XML cannot be written.
-pub fn junit(file: &ResultsFile) -> Result<String, HarnessFault> {
+pub(crate) fn junit(file: &ResultsFile) -> Result<String, HarnessFault> {
     let mut report = Report::new("peerproof");
     for run in &file.runs {
         let mut suites: Vec<TestSuite> = Vec::new();

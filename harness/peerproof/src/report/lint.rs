@@ -108,7 +108,7 @@ fn heading(out: &mut String, boundary: &dyn Boundary, finding: &Finding, printer
 
 /// Renders a header line, a line per finding, and a footer with the counts by side.
 pub fn ndjson(boundary: &dyn Boundary, transcript: &Transcript, linted: &LintResult, file: &Path) -> String {
-    let sets = boundary.requirements();
+    let sets = boundary.description().requirements;
     let held = Some(transcript.facts.requirements.as_str()).filter(|set| !set.is_empty());
     let mut lines = vec![json!({
         "type": "lint",

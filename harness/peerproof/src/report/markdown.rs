@@ -22,7 +22,7 @@ const CHECKS_MAX: usize = 40;
 /// checks with reasons, counts, the standing of each clause, and the outcome again.
 ///
 /// A report fits a comment: sections that would make it too long are omitted and named at the end.
-pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
+pub(crate) fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
     let mut report = Bounded::default();
     if let Some(sentence) = &file.incomplete {
         report.always(&format!("> **Incomplete:** {}\n\n", inline(sentence)));

@@ -22,7 +22,10 @@ const SCHEMA: &str =
 ///
 /// # Errors
 /// Fails if the log cannot be written as JSON.
-pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, HarnessFault> {
+pub(crate) fn sarif(
+    file: &ResultsFile,
+    boundaries: &[&'static dyn Boundary],
+) -> Result<String, HarnessFault> {
     let one = |run: &StoredRun| log(run, boundaries, file.incomplete.as_deref());
     let runs: Vec<Value> = file.runs.iter().map(one).collect();
     let log = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": runs });

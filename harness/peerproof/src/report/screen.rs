@@ -233,7 +233,7 @@ impl<'r> UndecidedChecks<'r> {
         // By index of the cause, then by words.
         let mut hidden: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
         let mut undecided: BTreeMap<(&str, &str), Vec<(&str, String)>> = BTreeMap::new();
-        let commands = boundary.map(|boundary| boundary.commands()).unwrap_or_default();
+        let commands = boundary.map_or(&[][..], |boundary| boundary.description().commands);
         let is_command = |name: &str| commands.iter().any(|(_, names)| names.contains(&name));
         for check in &run.checks {
             let verdict = check.of_others();
@@ -397,7 +397,7 @@ fn counted<'n, N: AsRef<str> + 'n>(names: impl IntoIterator<Item = &'n (N, usize
 
 impl Unclaimed {
     fn sentence(self, boundary: Option<&'static dyn Boundary>) -> Option<String> {
-        let sets = boundary.map_or(&[][..], Boundary::requirements);
+        let sets = boundary.map_or(&[][..], |boundary| boundary.description().requirements);
         let total: usize = self.features.values().chain(self.commands.values()).sum();
         let (beyond, features): (Vec<_>, Vec<_>) =
             self.features.into_iter().partition(|(name, _)| sets.contains(&name.as_str()));
@@ -450,7 +450,7 @@ fn lacks_a_tool(run: &StoredRun, boundary: Option<&'static dyn Boundary>) -> boo
         roles.any(|role| role == "any")
     };
     let known = boundary.is_some_and(|boundary| {
-        needs(boundary) && boundary.config_keys().iter().any(|key| is_any(key.table, key.name))
+        needs(boundary) && boundary.description().config_keys.iter().any(|key| is_any(key.table(), key.name))
     });
     known && run.header.side == Side::Provider && run.header.config["roles"].get("any").is_none()
 }

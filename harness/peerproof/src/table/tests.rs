@@ -86,16 +86,16 @@ fn plans_are_made_whatever_peers_call_their_things() {
 #[test]
 fn the_reference_plays_every_command_of_a_boundary() {
     for boundary in all() {
-        for (side, names) in boundary.commands() {
+        for (side, names) in boundary.description().commands {
             let references = played(boundary).references();
-            let of_side = references.iter().filter(|reference| reference.side == side);
+            let of_side = references.iter().filter(|reference| reference.side == *side);
             let mut known: Vec<&str> = Vec::new();
             for (name, _) in of_side.flat_map(|reference| &reference.commands) {
                 if !known.contains(name) {
                     known.push(name);
                 }
             }
-            assert_eq!(known, names, "{} {}", boundary.name(), side.word());
+            assert_eq!(known, *names, "{} {}", boundary.name(), side.word());
         }
     }
 }
@@ -104,7 +104,7 @@ fn the_reference_plays_every_command_of_a_boundary() {
 fn died(name: &str, command: &str, should: &str) -> Vec<(String, String)> {
     let boundary = find(name).unwrap();
     let is_about = |step: &&Step| step.expect["clause"] == should && matches!(step.act, Act::Send { .. });
-    let of_command = boundary.commands().into_iter().find(|(_, names)| names.contains(&command));
+    let of_command = boundary.description().commands.iter().find(|(_, names)| names.contains(&command));
     let facts = boundary.full_facts(of_command.unwrap().0);
     let checks = boundary.checks().iter().filter(|check| check.command == command);
     let mut plans = checks.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
@@ -159,11 +159,15 @@ fn a_peer_that_dies_of_what_a_should_asks_for_breaks_the_must_that_it_lives_on()
 fn every_row_of_the_rungs_fits_a_check() {
     for boundary in all() {
         let checks: Vec<&Check> = boundary.checks().iter().collect();
-        let patterns: Vec<String> =
-            boundary.rungs().iter().map(|(pattern, _)| format!("{}/{pattern}", boundary.name())).collect();
+        let patterns: Vec<String> = boundary
+            .description()
+            .rungs
+            .iter()
+            .map(|(pattern, _)| format!("{}/{pattern}", boundary.name()))
+            .collect();
         assert!(!patterns.is_empty(), "{}", boundary.name());
         Filter::new(&patterns).unwrap().refuse_useless(&checks).unwrap();
-        let rungs = Rungs::new(boundary.name(), boundary.rungs());
+        let rungs = Rungs::new(boundary.name(), boundary.description().rungs);
         for check in boundary.checks().iter().filter(|check| check.first_canary) {
             assert_eq!(rungs.of_check(&check.id), Rung::Ordinary, "{}", check.id);
         }

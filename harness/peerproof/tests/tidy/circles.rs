@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Modules that each module's code names, with the first place as `file:line`.
-pub type Edges = BTreeMap<String, BTreeMap<String, String>>;
+pub(crate) type Edges = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Code of a crate: paths below `src` and texts, without files of tests.
-pub fn code(files: Vec<(String, String)>) -> Vec<(String, String)> {
+pub(crate) fn code(files: Vec<(String, String)>) -> Vec<(String, String)> {
     let tests: BTreeSet<String> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
     let is_test = |path: &str| {
         let stem = path.trim_end_matches(".rs");
@@ -20,13 +20,13 @@ pub fn code(files: Vec<(String, String)>) -> Vec<(String, String)> {
 }
 
 /// Folders of a crate, each with `/` behind it; the first is the crate itself.
-pub fn folders(code: &[(String, String)]) -> BTreeSet<&str> {
+pub(crate) fn folders(code: &[(String, String)]) -> BTreeSet<&str> {
     let ends = |path: &'_ str| path.match_indices('/').map(|(at, _)| at + 1).collect::<Vec<_>>();
     code.iter().flat_map(|(path, _)| [0].into_iter().chain(ends(path)).map(|end| &path[..end])).collect()
 }
 
 /// Edges between the modules of a folder.
-pub fn edges(code: &[(String, String)], folder: &str) -> Edges {
+pub(crate) fn edges(code: &[(String, String)], folder: &str) -> Edges {
     let inside = || code.iter().filter_map(|(path, text)| Some((path.strip_prefix(folder)?, text)));
     let modules: BTreeSet<&str> = inside().map(|(path, _)| module(path)).collect();
     let root = format!("crate::{}", folder.replace('/', "::"));
@@ -99,7 +99,7 @@ fn heads(path: &str) -> Vec<&str> {
 }
 
 /// A shortest circle, one edge per line: `from → to  file:line`.
-pub fn circle(edges: &Edges) -> Option<String> {
+pub(crate) fn circle(edges: &Edges) -> Option<String> {
     let circles = edges.keys().filter_map(|from| shortest(edges, from));
     circles.min_by_key(Vec::len).map(|circle| {
         let line = |(from, to): (&str, &str)| format!("{from} → {to}  {}\n", edges[from][to]);

@@ -10,18 +10,18 @@ use peerproof_engine::drive::reference_peers::{Mutant, Reference};
 use peerproof_envelope::caller::COMMAND;
 
 /// Arguments after `peerproof peer envelope`.
-pub fn command() -> Reference {
+pub(crate) fn command() -> Reference {
     let args = [WORD, "{scenario}", "{results}"].map(str::to_owned).to_vec();
     Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: Harmless::OF_TEXTS }
 }
 
 /// Arguments of the caller; `None` if another peer is selected.
-pub fn arguments(args: &[String]) -> Option<&[String]> {
+pub(crate) fn arguments(args: &[String]) -> Option<&[String]> {
     args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| rest)
 }
 
 /// Runs the caller (or, with `--mutant ID`, a mutant of it) and returns its exit status.
-pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+pub(crate) fn run(args: &[String], env: &[(String, String)]) -> i32 {
     let (how, args) = match split_presentation(args) {
         Ok(split) => split,
         Err(error) => return refuse(&error),
@@ -45,13 +45,13 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
 }
 
 /// True if the caller understands these further arguments.
-pub fn takes(extra: &[String]) -> bool {
+pub(crate) fn takes(extra: &[String]) -> bool {
     let files = ["scenario", "results"].map(str::to_owned);
     shell::parse(&[extra, &files].concat()).is_ok()
 }
 
 /// Mutants of the caller.
-pub fn mutants() -> Vec<Mutant> {
+pub(crate) fn mutants() -> Vec<Mutant> {
     let entry = |mutant: mutants::Mutant| Mutant {
         id: mutant.id,
         clauses: mutant.clauses,

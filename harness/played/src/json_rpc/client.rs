@@ -27,18 +27,18 @@ const RNG_SEED: u64 = 11;
 const STATUS_STREAMS: i32 = 70;
 
 /// Arguments after `peerproof peer json_rpc`.
-pub fn command() -> Reference {
+pub(crate) fn command() -> Reference {
     let args = [WORD, "{scenario}", "{results}"].map(str::to_owned).to_vec();
     Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: Harmless::OF_REQUESTS }
 }
 
 /// Arguments of the client; `None` if another peer is selected. It retries whether or not that is claimed.
-pub fn arguments(args: &[String]) -> Option<Vec<String>> {
+pub(crate) fn arguments(args: &[String]) -> Option<Vec<String>> {
     args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| unclaimed(rest, "retry"))
 }
 
 /// Runs the client, or a mutant of it with `--mutant ID`, on the standard streams of this process.
-pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+pub(crate) fn run(args: &[String], env: &[(String, String)]) -> i32 {
     match split_mutant(args, mutants::find) {
         Ok((Some(mutant), args)) if mutant.shell_fault().is_some() => {
             let Some(fault) = mutant.shell_fault() else { return STATUS_STREAMS };
@@ -54,7 +54,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
 }
 
 /// Machine of the client, which writes its results itself. Without a scenario it ends at once.
-pub fn machine(args: &[String]) -> Option<Box<dyn engine::Machine>> {
+pub(crate) fn machine(args: &[String]) -> Option<Box<dyn engine::Machine>> {
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
     let arguments = io::json_rpc_client::parse(&args).ok()?;
     let make = |config: Config| match mutant {
@@ -72,7 +72,7 @@ pub fn machine(args: &[String]) -> Option<Box<dyn engine::Machine>> {
 }
 
 /// Mutants of the client.
-pub fn mutants() -> Vec<Mutant> {
+pub(crate) fn mutants() -> Vec<Mutant> {
     let entry = |mutant: mutants::Mutant| Mutant {
         id: mutant.id,
         clauses: mutant.clauses,

@@ -9,18 +9,18 @@ use peerproof_engine::drive::reference_peers::{Mutant, Reference};
 use peerproof_python_tool::runtime::COMMAND;
 
 /// Arguments after `peerproof peer python_tool`.
-pub fn command() -> Reference {
+pub(crate) fn command() -> Reference {
     let args = [WORD, "{scenario}", "{results}"].map(str::to_owned).to_vec();
     Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: &[] }
 }
 
 /// Arguments of the runtime; `None` if another peer is selected.
-pub fn arguments(args: &[String]) -> Option<&[String]> {
+pub(crate) fn arguments(args: &[String]) -> Option<&[String]> {
     args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| rest)
 }
 
 /// Runs the runtime, or a mutant of it with `--mutant ID`; returns the exit status.
-pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+pub(crate) fn run(args: &[String], env: &[(String, String)]) -> i32 {
     match split_mutant(args, mutants::find) {
         Ok((mutant, args)) => match mutant.as_ref().and_then(|mutant| mutant.shell_fault()) {
             Some(fault) => run_with_fault(fault, &["python_tool", WORD], args, env),
@@ -31,13 +31,13 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
 }
 
 /// True if the runtime understands these further arguments.
-pub fn takes(extra: &[String]) -> bool {
+pub(crate) fn takes(extra: &[String]) -> bool {
     let files = ["scenario", "results"].map(str::to_owned);
     shell::parse(&[extra, &files].concat()).is_ok()
 }
 
 /// Mutants of the runtime.
-pub fn mutants() -> Vec<Mutant> {
+pub(crate) fn mutants() -> Vec<Mutant> {
     let entry = |mutant: mutants::Mutant| Mutant {
         id: mutant.id,
         clauses: mutant.clauses,

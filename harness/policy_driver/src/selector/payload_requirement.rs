@@ -1,6 +1,5 @@
 //! Comparison of the payload that a driver saw with its request.
 
-use super::expect::PayloadRequirement;
 use super::sent_requests::SentRequest;
 use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement};
 use peerproof_engine::data::json::{self, DecodeLimits, Decoded, Json};

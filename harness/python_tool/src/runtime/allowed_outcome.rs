@@ -14,11 +14,11 @@ const OUTCOMES: [&str; 8] =
     ["result", "tool_error", "timeout", "crash", "invalid", "unavailable", "blocked", "bad_call"];
 
 /// The face of a runtime.
-pub struct Runtime;
+pub(super) struct Runtime;
 
 /// One allowed end of a call.
 #[derive(Debug, Clone)]
-pub enum AllowedOutcome {
+pub(super) enum AllowedOutcome {
     /// The outcome `result` with this value.
     Result(Box<Json>),
     /// The outcome `tool_error` with this error; `None` allows any.
@@ -30,7 +30,7 @@ pub enum AllowedOutcome {
 }
 
 /// Fault of a line of the results file, apart from its ref.
-pub fn wrong(noted: &CallResult) -> Option<&'static str> {
+pub(super) fn wrong(noted: &CallResult) -> Option<&'static str> {
     match noted.outcome.as_str() {
         outcome if !OUTCOMES.contains(&outcome) => Some("no such outcome"),
         "result" if noted.line.get("result").is_none() => Some("no `result`"),

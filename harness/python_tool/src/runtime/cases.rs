@@ -39,7 +39,7 @@ pub(crate) const PROJECT: &str = "app-of-the-scenario";
 pub(crate) const PROXY: &str = "proxy";
 
 /// Name of the server that a redirect leads to.
-pub fn target(name: &str) -> String {
+pub(crate) fn target(name: &str) -> String {
     format!("target-{name}")
 }
 
@@ -148,7 +148,7 @@ fn all() -> &'static [Loaded<Row>] {
 }
 
 /// All checks, in the order in which they run.
-pub fn checks() -> impl Iterator<Item = Check> {
+pub(crate) fn checks() -> impl Iterator<Item = Check> {
     all().iter().map(|loaded| {
         let own = loaded.case.clone();
         let planner = move |_: &_, _: &mut _| plan(&own);
@@ -179,19 +179,19 @@ pub(crate) fn scene() -> SceneBuilder {
 }
 
 /// Adds a canary after these calls, which shows that the runtime still works.
-pub fn canary(scene: &mut SceneBuilder, after: Vec<String>) {
+pub(crate) fn canary(scene: &mut SceneBuilder, after: Vec<String>) {
     let row = Row { after, ..Row::default() };
     row.called(scene, CANARY, false, Payload::text(SUCCESS));
 }
 
 /// Adds a call to a runner or a service with this reply.
-pub fn called(scene: &mut SceneBuilder, name: &str, is_service: bool, status: i32, reply: String) {
+pub(crate) fn called(scene: &mut SceneBuilder, name: &str, is_service: bool, status: i32, reply: String) {
     let row = Row { status, ..Row::default() };
     row.called(scene, name, is_service, Payload::text(reply));
 }
 
 /// Text of a default reply.
-pub fn reply(is_service: bool, fails: bool) -> &'static str {
+pub(crate) fn reply(is_service: bool, fails: bool) -> &'static str {
     match (is_service, fails) {
         (false, false) => SUCCESS,
         (true, false) => SUCCESS_HTTP,

@@ -151,7 +151,7 @@ impl Face for Runtime {
 }
 
 /// Judges a transcript.
-pub fn judge(transcript: &Transcript) -> Judgement {
+pub(crate) fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Runtime, transcript);
     rules::memory(transcript, &mut judgement);
     judgement

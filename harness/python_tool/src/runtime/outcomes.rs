@@ -24,12 +24,12 @@ const BOTH: &str = "PT-RT-11";
 const VERSION: &str = "PT-RT-12";
 const VERSION_HTTP: &str = "PT-RT-13";
 /// Clause: a failure is passed on.
-pub const FAILURE: &str = "PT-RT-14";
+pub(super) const FAILURE: &str = "PT-RT-14";
 const BAD_FAILURE: &str = "PT-RT-15";
 /// Clause: a result is passed on unchanged.
 pub(crate) const UNCHANGED: &str = "PT-RT-16";
 /// Clause about requests to a local runner.
-pub const REQUEST: &str = "PT-RT-26";
+pub(super) const REQUEST: &str = "PT-RT-26";
 /// Clause about requests to a service.
 pub(crate) const POSTED: &str = "PT-RT-29";
 const UNAVAILABLE: &str = "PT-RT-17";
@@ -62,7 +62,7 @@ const CONTAINER: &str = "PT-RT-63";
 const CONTAINER_GUARANTEES: &str = "PT-RT-64";
 const DEPTH: &str = "PT-RT-70";
 /// Clause: a reply may arrive in pieces.
-pub const PIECES: &str = "PT-RT-71";
+pub(super) const PIECES: &str = "PT-RT-71";
 
 /// Size up to which white space may count as empty output, bytes.
 const BLANK_BYTES: u64 = 64;
@@ -72,7 +72,7 @@ const USUAL_DEPTH: usize = 32;
 
 /// Further notes of the model about a call.
 #[derive(Debug, Clone, Default)]
-pub struct CallNotes {
+pub(super) struct CallNotes {
     /// True if its program was started, and waits for the end of its input.
     pub unread: bool,
     /// True if its program writes before it reads.
@@ -90,13 +90,13 @@ pub struct CallNotes {
 }
 
 /// Guarantees of a call with the value true.
-pub fn required(call: &Call) -> Vec<&str> {
+pub(super) fn required(call: &Call) -> Vec<&str> {
     let given = call.told.get("guarantees").and_then(Json::as_object).unwrap_or_default();
     given.iter().filter(|(_, value)| value.as_bool() == Some(true)).map(|(name, _)| name.as_str()).collect()
 }
 
 /// Runner of a call.
-pub fn runner(call: &Call) -> &str {
+pub(super) fn runner(call: &Call) -> &str {
     call.told.get("runner").and_then(Json::as_str).unwrap_or_default()
 }
 
@@ -232,13 +232,13 @@ fn same_as(calls: &[Call], call: &Call) -> Option<usize> {
 }
 
 /// Fixture of a call.
-pub fn fixture(known: &ObservedCalls, at: usize) -> Option<&Fixture> {
+pub(super) fn fixture(known: &ObservedCalls, at: usize) -> Option<&Fixture> {
     known.fixture(at).or_else(|| known.fixture(same_as(&known.calls, &known.calls[at])?))
 }
 
 /// Reads a transcript. Several calls to one service are distinguished by their payloads, and their handshakes by
 /// tool and required guarantees.
-pub fn known(transcript: &Transcript) -> ObservedCalls {
+pub(super) fn known(transcript: &Transcript) -> ObservedCalls {
     let mut known = ObservedCalls::of(transcript);
     for at in 0..known.calls.len() {
         let call = known.calls[at].clone();
@@ -270,7 +270,7 @@ pub fn known(transcript: &Transcript) -> ObservedCalls {
 }
 
 /// Allowed ends of the call with index `at`.
-pub fn of(known: &ObservedCalls, at: usize) -> Expected<AllowedOutcome, CallNotes> {
+pub(super) fn of(known: &ObservedCalls, at: usize) -> Expected<AllowedOutcome, CallNotes> {
     let (call, course) = (&known.calls[at], &known.courses[at]);
     let subject = Subject::Entity(call.name.clone());
     let given = is_right(&known.calls, call);

@@ -60,7 +60,7 @@ fn quoted(text: &[u8]) -> String {
 }
 
 /// Judges the scenario of one runtime.
-pub fn judge(trace: &Trace<'_, Runtime>, heard: &SessionTrace<'_, Runtime>) -> Vec<Finding> {
+pub(super) fn judge(trace: &Trace<'_, Runtime>, heard: &SessionTrace<'_, Runtime>) -> Vec<Finding> {
     let (transcript, known) = (trace.transcript, trace.state);
     let mut times_us = transcript.of(heard.session).map(|event| event.at_us);
     let begun_us = times_us.next().unwrap_or_default();
@@ -107,7 +107,7 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &SessionTrace<'_, Runtime>) -> V
 }
 
 /// Judges the memory for over-long replies, by samples that programs took after short and long ones.
-pub fn memory(transcript: &Transcript, judgement: &mut Judgement) {
+pub(super) fn memory(transcript: &Transcript, judgement: &mut Judgement) {
     let known = ObservedCalls::of(transcript);
     let is_told = |call: &&Call| {
         let command = call.told.get("command").and_then(Json::as_array).unwrap_or_default();

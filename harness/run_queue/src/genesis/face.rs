@@ -29,7 +29,7 @@ pub(crate) const INJECTED: &str = "injected";
 const TOKEN_BYTES: usize = 8;
 
 /// A toolhost with the Genesis tools.
-pub struct Genesis;
+pub(super) struct Genesis;
 
 impl Face for Genesis {
     type Message = Json;
@@ -131,7 +131,7 @@ impl Face for Genesis {
     }
 }
 
-pub fn is_ok(reply: &Json) -> Option<bool> {
+pub(super) fn is_ok(reply: &Json) -> Option<bool> {
     reply.get("ok")?.as_bool()
 }
 

@@ -11,7 +11,7 @@ use super::steps::{fixtures, made};
 use super::talk::{Talk, letters};
 
 /// A random conversation.
-pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+pub(crate) fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::new(facts);
     talk.canary();
     fixtures(&mut talk);

@@ -29,7 +29,7 @@ pub(crate) const GARBAGE: &str = "` ` @@@ (((\n";
 pub(crate) const ENDS: &str = "peerproof_ends";
 
 /// Roles of the three tools, in the order of use.
-pub const ROLES: [&str; 3] = ["write_file", "compile", "load"];
+pub(crate) const ROLES: [&str; 3] = ["write_file", "compile", "load"];
 
 /// Default aid of a role's tool.
 pub(crate) fn usual_aid(role: &str) -> String {
@@ -38,7 +38,7 @@ pub(crate) fn usual_aid(role: &str) -> String {
 
 /// One of the three tools.
 #[derive(Debug, Clone)]
-pub struct Tool {
+pub(crate) struct Tool {
     /// Aid.
     pub aid: String,
     /// Template of its input.
@@ -47,7 +47,7 @@ pub struct Tool {
 
 /// Tools and sample of a peer.
 #[derive(Debug, Clone)]
-pub struct Kit {
+pub(crate) struct Kit {
     /// Tool that writes a source.
     pub write: Tool,
     /// Tool that compiles a source.
@@ -68,7 +68,7 @@ pub struct Kit {
 
 impl Kit {
     /// Reads the configuration.
-    pub fn of(facts: &Facts) -> Self {
+    pub(crate) fn of(facts: &Facts) -> Self {
         let tool = |role: &str, members: &[&str]| {
             let given = facts.roles.get(role);
             let aid = given.and_then(|role| role.get("aid")?.as_str());
@@ -96,12 +96,12 @@ impl Kit {
     }
 
     /// Sample with these letters.
-    pub fn sample(&self, letters: &str) -> String {
+    pub(crate) fn sample(&self, letters: &str) -> String {
         self.sample.replace(NONCE, letters)
     }
 
     /// Name of a source file.
-    pub fn file(&self, stem: &str) -> String {
+    pub(crate) fn file(&self, stem: &str) -> String {
         format!("{stem}.{}", self.suffix)
     }
 
@@ -186,7 +186,7 @@ impl Kit {
     }
 
     /// A file of compiler options that would redirect the output. `None` if the language has no such files.
-    pub fn options(&self, path: &str, source: &str) -> Option<String> {
+    pub(crate) fn options(&self, path: &str, source: &str) -> Option<String> {
         matches!(self.language(), Some(Language::C | Language::Cpp))
             .then(|| format!("-M -MF {path} {source}\n"))
     }
@@ -201,7 +201,7 @@ enum Language {
 
 /// End of a plugin.
 #[derive(Debug, Clone, Copy)]
-pub enum End {
+pub(crate) enum End {
     /// Exits with a status.
     Exit,
     /// Dies by a signal.
@@ -215,7 +215,7 @@ const NAMES: [&str; 3] = ["path", "content", "name"];
 
 impl Tool {
     /// Input of the tool with these values. Omits the members whose value is `None`.
-    pub fn input(&self, values: &[(&str, Option<Json>)]) -> String {
+    pub(crate) fn input(&self, values: &[(&str, Option<Json>)]) -> String {
         let mut template = self.template.clone();
         for (name, _) in values.iter().filter(|(_, value)| value.is_none()) {
             leave_out(&mut template, name);
@@ -227,7 +227,7 @@ impl Tool {
     }
 
     /// Value of a placeholder in an input; the inverse of [`Self::input`].
-    pub fn value(&self, input: &Json, name: &str) -> Option<Json> {
+    pub(crate) fn value(&self, input: &Json, name: &str) -> Option<Json> {
         taken(&self.template, input, name)
     }
 }
@@ -291,7 +291,7 @@ fn taken(template: &Value, value: &Json, name: &str) -> Option<Json> {
 }
 
 /// Derives the feature about the compiler.
-pub fn complete(facts: &mut Facts) {
+pub(crate) fn complete(facts: &mut Facts) {
     let Some(genesis) = facts.features.get(GENESIS).filter(|_| facts.claims(GENESIS)) else { return };
     let has_none = genesis.get("compile") == Some(&Value::Bool(false));
     facts.features.insert(if has_none { NO_COMPILER } else { COMPILER }.to_owned(), Value::Bool(true));

@@ -23,7 +23,7 @@ pub(crate) const MARK: &str = "mark";
 
 /// A call of a Genesis tool or of a compiled tool, with facts for later rules.
 #[derive(Debug, Clone)]
-pub enum Call {
+pub(super) enum Call {
     /// A call that writes a source.
     Write {
         /// Path; `None` if absent.
@@ -41,7 +41,7 @@ pub enum Call {
 
 /// Destination of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PathDestination {
+pub(super) enum PathDestination {
     /// A forbidden place.
     Bad,
     /// This place below the source folder, with the choices that it depends on.
@@ -54,7 +54,7 @@ pub enum PathDestination {
 
 /// Allowed answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AllowedAnswer {
+pub(super) enum AllowedAnswer {
     /// `ok:true`.
     Ok,
     /// `ok:true`, with a slot that holds one of these texts.
@@ -79,10 +79,10 @@ enum Source {
 }
 
 /// Expectation about a call: clause, choice and allowed answers.
-pub type Expectation = (&'static str, Option<&'static str>, Vec<Allowed<AllowedAnswer>>);
+pub(super) type Expectation = (&'static str, Option<&'static str>, Vec<Allowed<AllowedAnswer>>);
 
 /// State of a conversation.
-pub struct State {
+pub(super) struct State {
     kit: Kit,
     /// Choices of the configuration.
     choices: BTreeMap<String, String>,
@@ -113,7 +113,7 @@ pub struct State {
 
 /// Process in which a plugin ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(super) enum Ended {
     /// A process of its own.
     Apart,
     /// Possibly the process of the toolhost.
@@ -121,7 +121,7 @@ pub enum Ended {
 }
 
 /// Process in which a plugin ended, from the last look at its mark.
-pub fn ended(transcript: &Transcript) -> Option<Ended> {
+pub(super) fn ended(transcript: &Transcript) -> Option<Ended> {
     let text = transcript.events.iter().rev().find_map(|event| match &event.kind {
         EventKind::Looked { label, found, .. } if label == MARK => found.first()?.bytes.as_ref(),
         _ => None,
@@ -139,7 +139,7 @@ fn ended_by(ids: &str) -> Option<Ended> {
 
 impl State {
     /// State at the start.
-    pub fn new(transcript: &Transcript) -> Self {
+    pub(super) fn new(transcript: &Transcript) -> Self {
         let plan = &transcript.plan;
         let mut kit = Kit::of(&transcript.facts);
         let without = without_compiler(&transcript.facts);
@@ -226,7 +226,7 @@ impl State {
     }
 
     /// The call in a line, and the expectation about it.
-    pub fn expect(&mut self, line: &[u8]) -> (Call, Expectation) {
+    pub(super) fn expect(&mut self, line: &[u8]) -> (Call, Expectation) {
         let came = self.replies.pop_front();
         let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
         let request: Option<Json> = std::str::from_utf8(line).ok().and_then(|line| line.trim().parse().ok());

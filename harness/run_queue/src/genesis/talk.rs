@@ -22,7 +22,7 @@ const PLUGIN_MS: u64 = 10_000;
 const MARK: &str = "%%";
 
 /// A conversation under construction.
-pub struct Talk {
+pub(super) struct Talk {
     /// Tools and sample of the peer.
     pub kit: Kit,
     plan: Plan,
@@ -31,7 +31,7 @@ pub struct Talk {
 
 impl Talk {
     /// A conversation with one process and its own root folder.
-    pub fn new(facts: &Facts) -> Self {
+    pub(super) fn new(facts: &Facts) -> Self {
         let folder =
             |name: &str| Fixture::Folder { name: name.to_owned(), folders: Vec::new(), watched: false };
         let session = Session {
@@ -49,13 +49,13 @@ impl Talk {
     }
 
     /// Adds variables to the environment of the process. Values may name plan variables.
-    pub fn env(&mut self, env: impl IntoIterator<Item = (String, String)>) -> &mut Self {
+    pub(super) fn env(&mut self, env: impl IntoIterator<Item = (String, String)>) -> &mut Self {
         self.plan.sessions[0].env.extend(env);
         self
     }
 
     /// Adds a fixture.
-    pub fn fixture(&mut self, fixture: Fixture) -> &mut Self {
+    pub(super) fn fixture(&mut self, fixture: Fixture) -> &mut Self {
         self.plan.fixtures.push(fixture);
         self
     }
@@ -68,7 +68,7 @@ impl Talk {
     }
 
     /// Writes a source. `path` and `content` may hold variables as `%%NAME%%`.
-    pub fn write(&mut self, clause: &str, path: &str, content: &str) -> &mut Self {
+    pub(super) fn write(&mut self, clause: &str, path: &str, content: &str) -> &mut Self {
         self.write_values(clause, Some(path.into()), Some(content.into()))
     }
 
@@ -94,13 +94,13 @@ impl Talk {
     }
 
     /// Loads a compiled plugin.
-    pub fn load(&mut self, clause: &str, name: &str) -> &mut Self {
+    pub(super) fn load(&mut self, clause: &str, name: &str) -> &mut Self {
         let line = line(&self.kit.load, &[("name", Some(name.into()))]);
         self.push(clause, line, 1, PLUGIN_MS)
     }
 
     /// Calls a tool.
-    pub fn call(&mut self, clause: &str, aid: &str, allow_ms: u64) -> &mut Self {
+    pub(super) fn call(&mut self, clause: &str, aid: &str, allow_ms: u64) -> &mut Self {
         self.push(clause, request(aid, "{}"), 1, PLUGIN_MS + allow_ms)
     }
 
@@ -111,7 +111,7 @@ impl Talk {
     }
 
     /// Writes a small file.
-    pub fn canary(&mut self) -> &mut Self {
+    pub(super) fn canary(&mut self) -> &mut Self {
         let line = self.canary_line(0);
         self.push(GENERAL, line, 1, 0);
         if let Some(step) = self.plan.steps.last_mut() {
@@ -155,13 +155,13 @@ impl Talk {
     }
 
     /// Adds any other step.
-    pub fn act(&mut self, act: Act) -> &mut Self {
+    pub(super) fn act(&mut self, act: Act) -> &mut Self {
         self.plan.steps.push(Step::new(act));
         self
     }
 
     /// Ends the process, looks at the folder around the root, and returns the plan.
-    pub fn plan(&mut self) -> Plan {
+    pub(super) fn plan(&mut self) -> Plan {
         if !self.plan.steps.iter().any(|step| step.act == Act::Finish) {
             self.act(Act::Finish);
         }
@@ -170,7 +170,7 @@ impl Talk {
     }
 
     /// Looks at a path.
-    pub fn look(&mut self, label: &str, path: &str) -> &mut Self {
+    pub(super) fn look(&mut self, label: &str, path: &str) -> &mut Self {
         self.act(Act::Look { label: label.to_owned(), path: Payload::text(path), after_ms: 0 })
     }
 }

@@ -11,7 +11,7 @@ use super::kit::{self, COMPILER};
 use super::talk::Talk;
 
 /// One plain call of each tool, which shows whether it plays its role.
-pub fn trial(facts: &Facts) -> Plan {
+pub(crate) fn trial(facts: &Facts) -> Plan {
     let mut talk = Talk::new(facts);
     let path = talk.kit.sample_file();
     let text = talk.kit.sample(&"a".repeat(kit::LETTERS));
@@ -23,7 +23,7 @@ pub fn trial(facts: &Facts) -> Plan {
 }
 
 /// Outcome of the trial calls, by role. An answer counts only if the calls before it succeeded.
-pub fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
+pub(crate) fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
     let written =
         || engine::judge(&face::Genesis, trial).findings.into_iter().find(|it| it.clause.0 == "QUE-GEN-04");
     engine::listen(&face::Genesis, trial, |trace| {

@@ -9,7 +9,7 @@ use super::check;
 use crate::inbox;
 
 /// All checks about framing.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     [cut(), lengths(), chunks()].concat()
 }
 

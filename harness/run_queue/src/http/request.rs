@@ -29,7 +29,7 @@ const UNREAD_BYTES: usize = 64 << 10;
 
 /// A request.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub(super) struct Request {
     method: String,
     target: String,
     /// Header fields, names in lower case.
@@ -48,7 +48,7 @@ pub struct Request {
 
 impl Request {
     /// Parses a request. `bytes` is the body, or the whole request if it is carried verbatim.
-    pub fn of(how: &Carriage, bytes: &[u8]) -> Self {
+    pub(super) fn of(how: &Carriage, bytes: &[u8]) -> Self {
         if how.is_verbatim() {
             return Self::verbatim(bytes);
         }
@@ -355,7 +355,7 @@ fn chunks(mut rest: &[u8]) -> Option<(Vec<u8>, bool)> {
 
 /// Allowed replies to a request.
 #[derive(Debug, Clone, Default)]
-pub struct AllowedReplies {
+pub(super) struct AllowedReplies {
     /// Clause that any other reply breaks.
     pub clause: &'static str,
     /// Clause that an enqueued job breaks.
@@ -421,7 +421,7 @@ impl AllowedReplies {
     }
 
     /// True if this status is an allowed refusal.
-    pub fn refuses(&self, status: u16) -> bool {
+    pub(super) fn refuses(&self, status: u16) -> bool {
         self.may_refuse.iter().any(|range| range.contains(&status))
     }
 }
@@ -433,7 +433,7 @@ pub(crate) fn is_put(status: u16) -> bool {
 
 /// Token of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
+pub(super) struct Token {
     /// The token.
     pub token: String,
     /// Name of its header, in lower case.
@@ -444,7 +444,7 @@ pub struct Token {
 
 impl Token {
     /// A token in the configured form.
-    pub fn new(facts: &Facts, token: &str) -> Self {
+    pub(super) fn new(facts: &Facts, token: &str) -> Self {
         let setting = |name: &str| facts.features.get(TOKEN).and_then(|it| it.get(name)?.as_str());
         let value = setting("value").unwrap_or("Bearer {token}").replace("{token}", token);
         let header = setting("header").unwrap_or("Authorization").to_ascii_lowercase();
@@ -452,7 +452,7 @@ impl Token {
     }
 
     /// Token of a session.
-    pub fn of(transcript: &Transcript, session: usize) -> Option<Self> {
+    pub(super) fn of(transcript: &Transcript, session: usize) -> Option<Self> {
         let spec = transcript.plan.sessions.get(session)?;
         let token = spec.placeholders.get(TOKEN)?;
         Some(Self::new(&transcript.facts, token))

@@ -42,7 +42,7 @@ fn valued(id: &str, title: &str, values: fn(&Token) -> Vec<String>) -> Check {
 }
 
 /// All checks about the token.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![
         valued("near-misses", "Text that is nearly the token is answered by 401.", |own| {
             let token = &own.token;

@@ -33,7 +33,7 @@ const MEASURED: [&str; 2] = ["QUE-JOB-19", "QUE-WORK-16"];
 type Row = (&'static str, &'static str, &'static [&'static str], fn(&mut Talk));
 
 /// All checks except those of dying workers, in the order in which they run.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     let of = |command: &'static str, rows: &[Row]| -> Vec<Check> {
         let check = |(id, title, clauses, make): &Row| {
             let (about, make) = (clauses[0], *make);

@@ -22,7 +22,7 @@ const START_UP_MS: u64 = 15;
 
 /// Point in the life of a worker or job at which the worker is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point {
+pub(crate) enum Point {
     /// Just after the start of the worker.
     StartUp,
     /// When the inbox is empty.
@@ -69,7 +69,7 @@ impl Point {
 
 /// Counts of killed workers by point of the kill, by the state of the job that was put before them, and by a later
 /// run of that job.
-pub fn counted(course: &Timeline<'_>, plan: &Plan) -> BTreeMap<String, u64> {
+pub(crate) fn counted(course: &Timeline<'_>, plan: &Plan) -> BTreeMap<String, u64> {
     let mut counted = BTreeMap::new();
     if kills_meant(plan) < 2 {
         return counted;
@@ -101,7 +101,7 @@ pub fn counted(course: &Timeline<'_>, plan: &Plan) -> BTreeMap<String, u64> {
 }
 
 /// Checks with several kills each.
-pub fn checks() -> Vec<Check> {
+pub(crate) fn checks() -> Vec<Check> {
     let check = |number: usize, kills: usize, is_slow: bool| {
         let id = format!("run_queue/worker/dead/killed-{number}");
         let title = format!(
@@ -125,7 +125,7 @@ pub(crate) fn kills_meant(plan: &Plan) -> usize {
 }
 
 /// A conversation with this number of killed workers, and a last one that keeps running.
-pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
+pub(crate) fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
     let mut talk = Talk::new(facts, WORKER, "QUE-ONCE-04");
     let mut jobs: Vec<Draft> = Vec::new();
     for number in 0..kills {

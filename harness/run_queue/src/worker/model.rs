@@ -26,7 +26,7 @@ const START_SLACK_US: u64 = 1_000_000;
 const TERM_SLACK_US: u64 = 1_000_000;
 
 /// Judge of a course.
-pub struct Model<'a> {
+pub(crate) struct Model<'a> {
     course: &'a Timeline<'a>,
     transcript: &'a Transcript,
     /// Findings.
@@ -43,7 +43,7 @@ pub struct Model<'a> {
 
 impl<'a> Model<'a> {
     /// A judge without findings.
-    pub fn new(course: &'a Timeline<'a>, transcript: &'a Transcript) -> Self {
+    pub(crate) fn new(course: &'a Timeline<'a>, transcript: &'a Transcript) -> Self {
         Self {
             course,
             transcript,
@@ -79,7 +79,7 @@ impl<'a> Model<'a> {
     }
 
     /// Judges the whole course.
-    pub fn judge(&mut self) {
+    pub(crate) fn judge(&mut self) {
         if self.ends() {
             return;
         }
@@ -361,7 +361,7 @@ impl<'a> Model<'a> {
 
 impl PutFile {
     /// Name of the file in findings.
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         text(base(&self.path))
     }
 }

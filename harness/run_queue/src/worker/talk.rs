@@ -34,7 +34,7 @@ const REST_MS: u64 = 200;
 pub(crate) const REASON_MS: u64 = 1_000;
 
 /// A conversation under construction.
-pub struct Talk {
+pub(crate) struct Talk {
     /// The plan.
     pub plan: Plan,
     facts: Facts,
@@ -60,7 +60,7 @@ pub struct Talk {
 
 impl Talk {
     /// A conversation about `clause` with workers of this command.
-    pub fn new(facts: &Facts, command: &str, clause: &str) -> Self {
+    pub(crate) fn new(facts: &Facts, command: &str, clause: &str) -> Self {
         let folders = FOLDERS.map(str::to_owned).to_vec();
         let fixtures = vec![
             Fixture::Folder { name: QUEUE.to_owned(), folders, watched: true },
@@ -101,7 +101,7 @@ impl Talk {
     }
 
     /// Adds a worker without starting it.
-    pub fn worker(&mut self) -> usize {
+    pub(crate) fn worker(&mut self) -> usize {
         let path = |name: &str| format!("{{{{{name}.path}}}}");
         let placeholders = [("queue", path(QUEUE)), ("runner", format!("{}/{RUNNER}", self.runner_in))];
         let env = [
@@ -122,18 +122,18 @@ impl Talk {
     }
 
     /// A limit of the peer.
-    pub fn limit(&self, name: &str) -> u64 {
+    pub(crate) fn limit(&self, name: &str) -> u64 {
         limit(&self.facts, name)
     }
 
     /// Time that all jobs so far may take, ms.
-    pub fn takes(&mut self) -> u64 {
+    pub(crate) fn takes(&mut self) -> u64 {
         self.awaited.clear();
         SETTLE_MS + std::mem::take(&mut self.takes_ms)
     }
 
     /// Adds a step.
-    pub fn step(&mut self, session: usize, act: Act) -> &mut Step {
+    pub(crate) fn step(&mut self, session: usize, act: Act) -> &mut Step {
         self.plan.steps.push(Step { session, ..Step::new(act) });
         let last = self.plan.steps.len() - 1;
         &mut self.plan.steps[last]
@@ -144,7 +144,7 @@ impl Talk {
     }
 
     /// Puts a file below the folder of the fixtures.
-    pub fn place(&mut self, path: Payload, content: Payload) {
+    pub(crate) fn place(&mut self, path: Payload, content: Payload) {
         let (session, aim) = (self.session(), self.aim.clone());
         let is_waiting = |bytes: Vec<u8>| bytes.starts_with(b"queue/inbox/");
         self.is_strewn |= !path.expand(&Vars::new()).is_ok_and(is_waiting);
@@ -152,7 +152,7 @@ impl Talk {
     }
 
     /// Puts a job into the inbox; a later step waits for its end.
-    pub fn put(&mut self, draft: &Draft) {
+    pub(crate) fn put(&mut self, draft: &Draft) {
         let content = Payload::text(draft.text());
         self.put_as(draft, content);
     }
@@ -208,7 +208,7 @@ impl Talk {
     }
 
     /// Looks at the queue.
-    pub fn look(&mut self, label: &str, after_ms: u64) {
+    pub(crate) fn look(&mut self, label: &str, after_ms: u64) {
         let session = self.session();
         let act = Act::Look { label: label.to_owned(), path: Payload::text(QUEUE), after_ms };
         self.step(session, act);
@@ -220,14 +220,14 @@ impl Talk {
     }
 
     /// Starts a worker.
-    pub fn start(&mut self) -> usize {
+    pub(crate) fn start(&mut self) -> usize {
         let session = self.worker();
         self.step(session, Act::Flush);
         session
     }
 
     /// Waits for something.
-    pub fn wait(&mut self, what: AwaitedEffect, within_ms: u64) {
+    pub(crate) fn wait(&mut self, what: AwaitedEffect, within_ms: u64) {
         let session = self.session();
         self.step(session, Act::Await { what, within_ms });
     }
@@ -303,12 +303,12 @@ impl Talk {
     }
 
     /// Kills a worker.
-    pub fn kill(&mut self, session: usize) {
+    pub(crate) fn kill(&mut self, session: usize) {
         self.step(session, Act::Signal("KILL".to_owned()));
     }
 
     /// Kills the last worker and returns the plan.
-    pub fn done(mut self) -> Plan {
+    pub(crate) fn done(mut self) -> Plan {
         let session = self.session();
         self.kill(session);
         self.plan
@@ -321,7 +321,7 @@ pub(crate) fn performs(draft: &Draft, ended: bool) -> AwaitedEffect {
 }
 
 /// Script of a program that takes this long, ms.
-pub fn sleep(ms: u64) -> Vec<ActorStep> {
+pub(crate) fn sleep(ms: u64) -> Vec<ActorStep> {
     vec![ActorStep::Sleep { ms }]
 }
 

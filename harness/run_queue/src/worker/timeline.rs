@@ -14,7 +14,7 @@ use crate::job::{self, JobVerdict};
 
 /// A file that the harness put.
 #[derive(Debug)]
-pub struct PutFile {
+pub(crate) struct PutFile {
     /// Time, microseconds.
     pub at: u64,
     /// Path relative to the folder of the fixtures.
@@ -38,7 +38,7 @@ impl PutFile {
 
 /// Life of one worker.
 #[derive(Debug)]
-pub struct WorkerLife {
+pub(crate) struct WorkerLife {
     /// Session of the plan.
     pub session: usize,
     /// Start, microseconds.
@@ -87,7 +87,7 @@ impl WorkerLife {
 
 /// Start of one program.
 #[derive(Debug)]
-pub struct Start {
+pub(crate) struct Start {
     /// Time, microseconds.
     pub at: u64,
     /// Process id.
@@ -111,7 +111,7 @@ impl Start {
 
 /// Files found at one time.
 #[derive(Debug)]
-pub struct FolderSnapshot<'a> {
+pub(crate) struct FolderSnapshot<'a> {
     /// Label of the step.
     pub label: &'a str,
     /// Lower bound of the time, microseconds.
@@ -126,7 +126,7 @@ pub struct FolderSnapshot<'a> {
 
 impl<'a> FolderSnapshot<'a> {
     /// Files in the four folders, each with the name of its folder.
-    pub fn files(&self) -> impl Iterator<Item = (&'static str, &'a FoundEntry)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &'a FoundEntry)> {
         self.found.iter().filter(|one| one.kind == FoundKind::File).filter_map(|one| {
             let folder = FOLDERS.into_iter().find(|folder| {
                 one.path.0.strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
@@ -142,18 +142,18 @@ impl<'a> FolderSnapshot<'a> {
 }
 
 /// True if a file has exactly this content, as far as it was recorded.
-pub fn holds(one: &FoundEntry, bytes: &[u8]) -> bool {
+pub(crate) fn holds(one: &FoundEntry, bytes: &[u8]) -> bool {
     one.total_bytes == bytes.len() as u64 && one.bytes.as_ref().is_some_and(|kept| bytes.starts_with(&kept.0))
 }
 
 /// Last component of a path.
-pub fn base(path: &[u8]) -> &[u8] {
+pub(crate) fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// Course of a conversation; each list is ordered by time.
 #[derive(Debug, Default)]
-pub struct Timeline<'a> {
+pub(crate) struct Timeline<'a> {
     /// Files put by the harness.
     pub puts: Vec<PutFile>,
     /// Lives of workers.
@@ -174,7 +174,7 @@ pub struct Timeline<'a> {
 
 impl<'a> Timeline<'a> {
     /// Course of a transcript.
-    pub fn of(transcript: &'a Transcript) -> Self {
+    pub(crate) fn of(transcript: &'a Transcript) -> Self {
         let mut events: Vec<_> = transcript.events.iter().collect();
         events.sort_by_key(|event| event.at_us);
         let mut course = Self::default();
@@ -267,7 +267,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Starts of a job's program.
-    pub fn starts_of(&self, put: &PutFile) -> impl Iterator<Item = &Start> {
+    pub(crate) fn starts_of(&self, put: &PutFile) -> impl Iterator<Item = &Start> {
         self.starts
             .iter()
             .filter(move |start| self.job_of(start).is_some_and(|job| std::ptr::eq(&self.puts[job], put)))

@@ -12,7 +12,7 @@ use crate::toolhost::{self, Mode};
 
 /// Observations of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MachineOutput {
+pub(super) struct MachineOutput {
     /// Standard output.
     pub stdout: String,
     /// Appended lines.
@@ -33,7 +33,7 @@ pub struct MachineOutput {
 
 /// Behaviour of a child.
 #[derive(Debug, Clone)]
-pub enum Child {
+pub(super) enum Child {
     /// Writes this and exits.
     Ends(Vec<u8>, ChildExit),
     /// Never ends.
@@ -57,7 +57,7 @@ enum MachineInput {
 }
 
 /// Simulated surroundings of a machine.
-pub struct World<'w> {
+pub(super) struct World<'w> {
     /// Standard input.
     pub input: &'w [u8],
     /// Bytes per read.
@@ -68,7 +68,7 @@ pub struct World<'w> {
 
 impl World<'_> {
     /// Runs a machine until it ends or nothing more can happen.
-    pub fn play(&self, machine: &mut dyn Machine) -> MachineOutput {
+    pub(super) fn play(&self, machine: &mut dyn Machine) -> MachineOutput {
         let mut seen = MachineOutput::default();
         let (mut input, mut eof, mut wake) = (self.input, false, None::<u64>);
         let mut told: VecDeque<MachineInput> = VecDeque::new();
@@ -222,7 +222,7 @@ impl Files for Programs {
 }
 
 /// Selector of a runner, with an allowed or a forbidden driver.
-pub fn selector(allowed: bool) -> Box<dyn Machine + Send> {
+pub(super) fn selector(allowed: bool) -> Box<dyn Machine + Send> {
     let variable = |name: &str| match name {
         "MACHINA_POLICY_CMD" => Some("/driver".to_owned()),
         "MACHINA_POLICY_ALLOW_UNSAFE" if allowed => Some("1".to_owned()),
@@ -236,7 +236,7 @@ pub fn selector(allowed: bool) -> Box<dyn Machine + Send> {
 }
 
 /// Configuration with these choices.
-pub fn config(choices: &[(&str, &str)]) -> Config {
+pub(super) fn config(choices: &[(&str, &str)]) -> Config {
     let mut config = Config::new("/peer");
     for (key, value) in choices {
         config.choices.set(key, value).unwrap();
@@ -254,7 +254,7 @@ pub(crate) fn run_by(
 }
 
 /// Runs the correct runner.
-pub fn run(choices: &[(&str, &str)], request: &str, blocks: &[&str]) -> MachineOutput {
+pub(super) fn run(choices: &[(&str, &str)], request: &str, blocks: &[&str]) -> MachineOutput {
     run_by(|| Box::new(Runner::new(config(choices), RunnerParts::new(selector(true)))), request, blocks)
 }
 
@@ -273,12 +273,12 @@ pub(crate) fn replay_with(rules: Box<dyn Rules>, choices: &[(&str, &str)], log: 
 }
 
 /// Runs the correct replayer.
-pub fn replay(choices: &[(&str, &str)], log: &str) -> MachineOutput {
+pub(super) fn replay(choices: &[(&str, &str)], log: &str) -> MachineOutput {
     replay_with(Box::new(CorrectDecisions), choices, log)
 }
 
 /// True if the correct replayer accepts a log. Asserts that verdict and status agree.
-pub fn accepts(choices: &[(&str, &str)], log: &str) -> bool {
+pub(super) fn accepts(choices: &[(&str, &str)], log: &str) -> bool {
     let seen = replay(choices, log);
     assert_eq!(seen.left, 0, "{log}");
     match seen.status {
@@ -293,7 +293,7 @@ pub fn accepts(choices: &[(&str, &str)], log: &str) -> bool {
 }
 
 /// Request with these SIDs: 1 PUT, 2 ECHO, 3 COUNTER, 4 FAIL, 5 REMOVE, 6 SPELLED.
-pub const REQUEST: &str = r#"{"goal_id":"g","inputs":{"k":1},"control_mode":"POLICY_ONLY","request_id":"R-1","x":0,"tools":[
+pub(super) const REQUEST: &str = r#"{"goal_id":"g","inputs":{"k":1},"control_mode":"POLICY_ONLY","request_id":"R-1","x":0,"tools":[
     {"aid":"AID.PEERPROOF.PUT.v1","name":"put","tags":["b","a"],"deterministic":true},
     {"aid":"AID.PEERPROOF.ECHO.v1","name":"echo","tags":[],"deterministic":true},
     {"aid":"AID.PEERPROOF.COUNTER.v1","name":"counter","tags":[],"deterministic":false},

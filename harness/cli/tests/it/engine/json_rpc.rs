@@ -112,9 +112,9 @@ fn stored_conversations_are_clean() {
 }
 
 fn any_choice() -> impl Strategy<Value = (&'static str, &'static str)> {
-    let keys = json_rpc().config_keys().iter().filter(|key| key.table == "choices");
+    let keys = json_rpc().description().config_keys.iter().filter(|key| key.table() == "choices");
     let all: Vec<(&str, &str)> =
-        keys.flat_map(|key| key.values.iter().map(move |value| (key.name, *value))).collect();
+        keys.flat_map(|key| key.words().iter().map(move |value| (key.name, *value))).collect();
     prop::sample::select(all)
 }
 

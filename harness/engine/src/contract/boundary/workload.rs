@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::data::plan::Session;
+use crate::data::blame::Misconfigured;
+use crate::data::facts::Facts;
+use crate::data::plan::{Plan, Session};
 
 /// Maximum number of requests of an open loop in one write.
 const OPEN_BURST: u64 = 64;
@@ -102,5 +104,27 @@ impl Shape {
     /// Share of the time relative to other shapes.
     pub(crate) fn weight(self) -> u32 {
         if self == Self::Soak { 4 } else { 1 }
+    }
+}
+
+/// Benchmark of the peers of a boundary. A boundary without one implements it without methods.
+pub trait Benchmark {
+    /// Benchmark workloads for a peer with these facts, smallest first.
+    ///
+    /// # Errors
+    /// Describes in one sentence what a benchmark needs and the peer lacks.
+    fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+        Err("this boundary has no benchmark".into())
+    }
+
+    /// Lines that open a session for a benchmark, each with `true` if its answer must be awaited.
+    fn bench_opening(&self, _facts: &Facts) -> Vec<(Vec<u8>, bool)> {
+        Vec::new()
+    }
+
+    /// Conversation of this many small exchanges with one process, each with its expectation. It measures the overhead
+    /// of the harness. `None` if the peer has no such conversation.
+    fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
+        None
     }
 }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::boundary::{ConfigKey, unmarked};
+use crate::contract::boundary::{Absence, ConfigKey};
 use crate::data::blame::Misconfigured;
 use crate::data::carriage::HTTP;
 use crate::drive::transport::http::URL_PREFIX;
 
-/// Checks the command line of `key`, whose members are its placeholders. Returns it with omitted placeholders appended
-/// if they are marked `+`.
+/// Checks the command line of `key`. Returns it with the placeholders that are appended if they are omitted.
 ///
 /// # Errors
 /// Fails if it is empty, or if a placeholder is unknown, missing or unclosed.
@@ -21,7 +20,7 @@ pub(super) fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String
     for part in &argv {
         used.extend(placeholders(part).map_err(|error| format!("the command `{name}`: {error}"))?);
     }
-    let known: Vec<&str> = key.members.iter().map(|member| unmarked(member)).collect();
+    let known: Vec<&str> = key.placeholders().iter().map(|placeholder| placeholder.text).collect();
     for placeholder in &used {
         if !known.contains(&placeholder.as_str()) {
             let can = match known.as_slice() {
@@ -39,21 +38,23 @@ pub(super) fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String
             "the command `{name}` has neither {{port}} nor {{addr}}: add one as the argument for the port to listen on"
         ).into());
     }
-    let missing = |member: &&&str| !used.iter().any(|placeholder| placeholder == unmarked(member));
-    for required in key.members.iter().filter(missing).filter(|member| !member.ends_with(['?', '*'])) {
-        if required.ends_with('+') {
-            argv.push(unmarked(required).to_owned());
-        } else {
-            return Err(format!(
-                "the command `{name}` has no {required}: add it as the argument that the peer expects"
-            )
-            .into());
+    for missing in key.placeholders().iter().filter(|known| !used.iter().any(|word| word == known.text)) {
+        match missing.absence {
+            Absence::Appended => argv.push(missing.text.to_owned()),
+            Absence::Refused => {
+                return Err(format!(
+                    "the command `{name}` has no {}: add it as the argument that the peer expects",
+                    missing.text
+                )
+                .into());
+            }
+            Absence::Allowed | Absence::InEnvironment => {}
         }
     }
     Ok(argv)
 }
 
-/// Checks that each placeholder marked `*` appears in the command line or in an environment variable.
+/// Checks that each placeholder that a variable may have appears in the command line or in an environment variable.
 ///
 /// # Errors
 /// Names a placeholder that appears in neither.
@@ -68,8 +69,8 @@ pub(crate) fn check_environment(
             |text: &&String| placeholders(text).is_ok_and(|used| used.iter().any(|it| it == placeholder));
         texts.iter().any(used)
     };
-    let mut asked = key.members.iter().filter_map(|member| member.strip_suffix('*'));
-    match asked.find(|placeholder| !is_there(placeholder)) {
+    let asked = key.placeholders().iter().filter(|it| it.absence == Absence::InEnvironment);
+    match asked.map(|it| it.text).find(|placeholder| !is_there(placeholder)) {
         Some(missing) => Err(format!(
             "the command `{}` has no {missing}, and no variable of `env` has it: add it to one of them",
             key.name

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::vocabulary::{Member, is_general, is_worded, keys, lowest, members};
-use crate::contract::boundary::{Boundary, ConfigKey};
+use super::vocabulary::keys;
+use crate::contract::boundary::{Boundary, ConfigKey, KeyForm, Member, MemberKind};
 use crate::data::carriage::HTTP;
 use crate::drive::transport::http::URL_PREFIX;
 
@@ -43,7 +43,7 @@ fn file_of(boundary: &dyn Boundary) -> Value {
     let mut tables: Map<String, Value> = Map::new();
     for key in keys(boundary) {
         let table = tables
-            .entry(key.table)
+            .entry(key.table())
             .or_insert_with(|| json!({ "type": "object", "additionalProperties": false, "properties": {} }));
         let mut value = value_of(&key);
         if let Value::Object(schema) = &mut value {
@@ -55,24 +55,36 @@ fn file_of(boundary: &dyn Boundary) -> Value {
 }
 
 fn value_of(key: &ConfigKey) -> Value {
-    match key.table {
-        "peer" if is_general(key.name) => general(key),
-        "peer" if key.name == HTTP => json!({ "anyOf": [strings(), http()] }),
-        "peer" => strings(),
-        "features" => feature(key),
-        "roles" => table_of(key),
-        "limits" => json!({ "type": "integer", "minimum": lowest(key) }),
-        _ => one_of(key.values),
+    match key.form {
+        KeyForm::General(words) => general(key.name, words),
+        KeyForm::Command(_) if key.name == HTTP => json!({ "anyOf": [strings(), http()] }),
+        KeyForm::Command(_) => strings(),
+        KeyForm::Switch => flag(),
+        KeyForm::Words(words) => {
+            let word = json!({ "enum": words });
+            json!({ "anyOf": [flag(), word, { "type": "array", "items": word }] })
+        }
+        KeyForm::Settings(members) | KeyForm::OptionalTable(members) => {
+            json!({ "anyOf": [flag(), table_of(members)] })
+        }
+        KeyForm::Checked => json!({}),
+        KeyForm::Role(members) => table_of(members),
+        KeyForm::Choice(words) => one_of(words),
+        KeyForm::Limit(lowest) => json!({ "type": "integer", "minimum": lowest }),
     }
 }
 
-fn general(key: &ConfigKey) -> Value {
-    match key.name {
+fn general(name: &str, words: &[&str]) -> Value {
+    match name {
         "env" => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         "pass_env" => strings(),
-        _ if key.values.is_empty() => json!({ "type": "string" }),
-        _ => json!({ "type": "string", "enum": key.values }),
+        _ if words.is_empty() => json!({ "type": "string" }),
+        _ => json!({ "type": "string", "enum": words }),
     }
+}
+
+fn flag() -> Value {
+    json!({ "type": "boolean" })
 }
 
 fn strings() -> Value {
@@ -100,40 +112,23 @@ fn http() -> Value {
     })
 }
 
-fn feature(key: &ConfigKey) -> Value {
-    if key.is_setting() {
-        return json!({});
-    }
-    let mut forms = vec![json!({ "type": "boolean" })];
-    if is_worded(key) {
-        let word = json!({ "enum": key.values });
-        forms.push(word.clone());
-        forms.push(json!({ "type": "array", "items": word }));
-    }
-    if !key.members.is_empty() {
-        forms.push(table_of(key));
-    }
-    if forms.len() == 1 { forms.remove(0) } else { json!({ "anyOf": forms }) }
-}
-
-fn table_of(key: &ConfigKey) -> Value {
-    let members = members(key);
+fn table_of(members: &[Member]) -> Value {
     let properties: Map<String, Value> = members
         .iter()
-        .flat_map(|member| member.names.iter().map(|name| ((*name).to_owned(), of_kind(member))))
+        .flat_map(|member| member.names().map(|name| (name.to_owned(), of_kind(member.kind))))
         .collect();
-    let is_alone = |member: &&Member| member.names.len() == 1;
+    let is_alone = |member: &&Member| member.alternative.is_none();
     let required: Vec<&str> = members
         .iter()
         .filter(is_alone)
         .filter(|member| member.is_required)
-        .map(|member| member.names[0])
+        .map(|member| member.name)
         .collect();
     let either: Vec<Value> = members
         .iter()
         .filter(|member| !is_alone(member))
         .map(|member| {
-            let each = member.names.iter().map(|name| json!({ "required": [name] }));
+            let each = member.names().map(|name| json!({ "required": [name] }));
             json!({ "oneOf": each.collect::<Vec<_>>() })
         })
         .collect();
@@ -146,14 +141,14 @@ fn table_of(key: &ConfigKey) -> Value {
     table
 }
 
-fn of_kind(member: &Member) -> Value {
-    match member.kind {
-        "string" | "file" => json!({ "type": "string", "minLength": 1 }),
-        "object" => json!({ "type": "object" }),
-        "integer" => json!({ "type": "integer", "minimum": 0 }),
-        "empty" => json!({ "type": "object", "maxProperties": 0 }),
-        "pointer" => json!({ "type": "string", "pattern": "^/" }),
-        _ => json!({}),
+fn of_kind(kind: MemberKind) -> Value {
+    match kind {
+        MemberKind::String | MemberKind::File => json!({ "type": "string", "minLength": 1 }),
+        MemberKind::Object => json!({ "type": "object" }),
+        MemberKind::Integer => json!({ "type": "integer", "minimum": 0 }),
+        MemberKind::Empty => json!({ "type": "object", "maxProperties": 0 }),
+        MemberKind::Pointer => json!({ "type": "string", "pattern": "^/" }),
+        MemberKind::Any => json!({}),
     }
 }
 

@@ -5,43 +5,47 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::command::placeholders;
-use crate::contract::boundary::{Boundary, ConfigKey};
+use crate::contract::boundary::{Boundary, ConfigKey, KeyForm, Member, MemberKind};
 use crate::data::blame::Misconfigured;
 use crate::data::clause::Side;
 use crate::data::nearest::did_you_mean;
 
-const fn general(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> ConfigKey {
-    ConfigKey { table: "peer", name, values, members: &[], meaning, side: None }
-}
-
 /// Keys of `[peer]` that every boundary has.
 const GENERAL: &[ConfigKey] = &[
-    general("name", &[], "Name of the peer in reports"),
-    general("boundary", &[], "Boundary whose contract the peer implements"),
-    general(
+    ConfigKey::general("name", &[], "Name of the peer in reports"),
+    ConfigKey::general("boundary", &[], "Boundary whose contract the peer implements"),
+    ConfigKey::general(
         "side",
         &["provider", "consumer"],
         "Side of the boundary that the peer is on; inferred from its commands",
     ),
-    general(
+    ConfigKey::general(
         "env",
         &[],
         "Table of environment variables for the peer; it also gets PATH, HOME, TMPDIR and the variables \
          that a check sets",
     ),
-    general("pass_env", &[], "Names of environment variables that the peer inherits from peerproof"),
-    general("cwd", &[], "Working folder of the peer, relative to the folder of the file"),
-    general("requirements", &[], "Set of clauses that apply to the peer, if the boundary has several"),
-    general("stop", &["eof"], "Method to end the peer; `eof` closes its standard input"),
+    ConfigKey::general(
+        "pass_env",
+        &[],
+        "Names of environment variables that the peer inherits from peerproof",
+    ),
+    ConfigKey::general("cwd", &[], "Working folder of the peer, relative to the folder of the file"),
+    ConfigKey::general(
+        "requirements",
+        &[],
+        "Set of clauses that apply to the peer, if the boundary has several",
+    ),
+    ConfigKey::general("stop", &["eof"], "Method to end the peer; `eof` closes its standard input"),
 ];
 
 /// All keys of a configuration for `boundary`, table by table.
 pub fn keys(boundary: &dyn Boundary) -> Vec<ConfigKey> {
     let of_this = |key: &ConfigKey| match key.name {
-        "requirements" => ConfigKey { values: boundary.requirements(), ..*key },
+        "requirements" => ConfigKey { form: KeyForm::General(boundary.description().requirements), ..*key },
         _ => *key,
     };
-    GENERAL.iter().map(of_this).chain(boundary.config_keys().iter().copied()).collect()
+    GENERAL.iter().map(of_this).chain(boundary.description().config_keys.iter().copied()).collect()
 }
 
 /// Keys that apply to a peer of this side.
@@ -60,14 +64,14 @@ pub fn is_general(name: &str) -> bool {
 /// Fails for an unknown key and suggests the closest one.
 pub(super) fn find(boundary: &dyn Boundary, table: &str, name: &str) -> Result<ConfigKey, Misconfigured> {
     let known = keys(boundary);
-    let here = || known.iter().filter(|key| key.table == table);
+    let here = || known.iter().filter(|key| key.table() == table);
     here().find(|key| key.name == name).copied().ok_or_else(|| {
         let boundary = boundary.name();
         if here().next().is_none() {
             return format!("{boundary} has nothing under [{table}]; remove {name:?}").into();
         }
         if let Some(elsewhere) = known.iter().find(|key| key.name == name) {
-            return format!("{name:?} belongs under [{}], not [{table}]", elsewhere.table).into();
+            return format!("{name:?} belongs under [{}], not [{table}]", elsewhere.table()).into();
         }
         let hint = did_you_mean(name, here().map(|key| key.name));
         format!(
@@ -83,12 +87,12 @@ pub(super) fn find(boundary: &dyn Boundary, table: &str, name: &str) -> Result<C
 /// # Errors
 /// Fails for another value and suggests the closest one.
 pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfigured> {
-    if key.values.is_empty() || key.values.contains(&value) {
+    let words = key.words();
+    if words.is_empty() || words.contains(&value) {
         return Ok(());
     }
-    let hint = did_you_mean(value, key.values.iter().copied());
-    Err(format!("{:?} cannot be {value:?}{hint}; it must be one of: {}", key.name, key.values.join(", "))
-        .into())
+    let hint = did_you_mean(value, words.iter().copied());
+    Err(format!("{:?} cannot be {value:?}{hint}; it must be one of: {}", key.name, words.join(", ")).into())
 }
 
 /// Checks a number against the minimum of `key`.
@@ -96,17 +100,12 @@ pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfig
 /// # Errors
 /// Fails below the minimum.
 pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), Misconfigured> {
-    match lowest(key) {
-        lowest if value < lowest => {
+    match key.form {
+        KeyForm::Limit(lowest) if value < lowest => {
             Err(format!("the limit {:?} cannot be {value}; it must be at least {lowest}", key.name).into())
         }
         _ => Ok(()),
     }
-}
-
-/// Minimum of a limit.
-pub(super) fn lowest(key: &ConfigKey) -> u64 {
-    key.values.first().and_then(|from| from.strip_suffix("..")?.parse().ok()).unwrap_or(0)
 }
 
 /// Refuses a feature that is claimed with `true` but needs settings.
@@ -117,21 +116,15 @@ pub(super) fn refuse_untold(
     boundary: &dyn Boundary,
     features: &BTreeMap<String, Value>,
 ) -> Result<(), Misconfigured> {
-    for key in boundary.config_keys().iter().filter(|key| key.table == "features" && key.values == ["false"])
-    {
-        if features.get(key.name) == Some(&Value::Bool(true)) {
-            let (name, members) = (key.name, key.members.join(", "));
-            return Err(
-                format!("the feature {name:?} must be false or a table with {members}, not true").into()
-            );
+    let is_table = |key: &&ConfigKey| matches!(key.form, KeyForm::OptionalTable(_));
+    let mut tables = boundary.description().config_keys.iter().filter(is_table);
+    match tables.find(|key| features.get(key.name) == Some(&Value::Bool(true))) {
+        Some(key) => {
+            let (name, members) = (key.name, key.shown_members().join(", "));
+            Err(format!("the feature {name:?} must be false or a table with {members}, not true").into())
         }
+        None => Ok(()),
     }
-    Ok(())
-}
-
-/// True for a feature with words of its own as values.
-pub(super) fn is_worded(key: &ConfigKey) -> bool {
-    !key.values.is_empty() && !key.values.contains(&"true") && key.values != ["false"] && !key.is_setting()
 }
 
 /// Checks the value of a feature: a boolean, one of its words, or a table of its members.
@@ -139,54 +132,22 @@ pub(super) fn is_worded(key: &ConfigKey) -> bool {
 /// # Errors
 /// Fails for another kind of value or a wrong member.
 pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), Misconfigured> {
-    match value {
-        Value::Bool(_) => Ok(()),
-        Value::String(word) if is_worded(key) => check_choice(key, word),
-        Value::Array(words) if is_worded(key) => words.iter().try_for_each(|word| match word {
+    let name = key.name;
+    match (value, key.form) {
+        (Value::Bool(_), _) => Ok(()),
+        (Value::String(word), KeyForm::Words(_)) => check_choice(key, word),
+        (Value::Array(words), KeyForm::Words(_)) => words.iter().try_for_each(|word| match word {
             Value::String(word) => check_choice(key, word),
-            other => {
-                Err(format!("the feature {:?} takes a list of words; {other} is not a word", key.name).into())
-            }
+            other => Err(format!("the feature {name:?} takes a list of words; {other} is not a word").into()),
         }),
-        Value::Object(_) if !key.members.is_empty() => check_members(key, value),
-        _ if key.members.is_empty() => {
-            Err(format!("the feature {:?} must be true or false, not {value}", key.name).into())
+        (Value::Object(_), KeyForm::Settings(_) | KeyForm::OptionalTable(_)) => check_members(key, value),
+        (_, KeyForm::Settings(_) | KeyForm::OptionalTable(_)) => {
+            let members = key.shown_members().join(", ");
+            Err(format!("the feature {name:?} must be true, false or a table with {members}, not {value}")
+                .into())
         }
-        _ => Err(format!(
-            "the feature {:?} must be true, false or a table with {}, not {value}",
-            key.name,
-            key.members.join(", ")
-        )
-        .into()),
+        _ => Err(format!("the feature {name:?} must be true or false, not {value}").into()),
     }
-}
-
-/// Member of a table under `[roles]` or `[features]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Alternative names; a table has exactly one of them.
-    pub names: Vec<&'static str>,
-    /// Set if a table without it is refused.
-    pub is_required: bool,
-    /// Type of its value: `string`, `file`, `object`, `integer`, `pointer`, `empty` or `any`.
-    pub kind: &'static str,
-    /// Placeholders allowed in the strings of its value, with their braces.
-    pub placeholders: Vec<&'static str>,
-}
-
-/// Members of the table that `key` takes.
-pub fn members(key: &ConfigKey) -> Vec<Member> {
-    let member = |text: &'static str| {
-        let (word, rest) = text.split_once(": ").unwrap_or((text, "any"));
-        let mut rest = rest.split(' ');
-        Member {
-            names: word.trim_end_matches('?').split('|').collect(),
-            is_required: !word.ends_with('?'),
-            kind: rest.next().unwrap_or_default(),
-            placeholders: rest.collect(),
-        }
-    };
-    key.members.iter().copied().map(member).collect()
 }
 
 /// Checks the members of a table against those of `key`.
@@ -195,49 +156,54 @@ pub fn members(key: &ConfigKey) -> Vec<Member> {
 /// Names the first member that is missing, unknown or of a wrong type.
 pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Misconfigured> {
     let name = key.name;
-    let list = || key.members.join(", ");
+    let list = || key.shown_members().join(", ");
     let Value::Object(given) = value else {
         return Err(format!("{name:?} must be a table with {}, not {value}", list()).into());
     };
-    let members = members(key);
-    let known: Vec<&str> = members.iter().flat_map(|member| member.names.iter().copied()).collect();
+    let members = key.members();
+    let known: Vec<&str> = members.iter().flat_map(Member::names).collect();
     for (member, value) in given {
         let Some(Member { kind, placeholders, .. }) =
-            members.iter().find(|known| known.names.contains(&member.as_str()))
+            members.iter().find(|known| known.names().any(|name| name == member))
         else {
             let hint = did_you_mean(member, known);
             return Err(format!("{name:?} has no member {member:?}{hint}; its members are {}", list()).into());
         };
-        let fits = match *kind {
-            "string" | "file" => value.as_str().is_some_and(|text| !text.is_empty()),
-            "object" => value.is_object(),
-            "integer" => value.is_u64(),
-            "empty" => value.as_object().is_some_and(serde_json::Map::is_empty),
-            "pointer" => value.as_str().is_some_and(|text| text.starts_with('/')),
-            _ => true,
+        let fits = match kind {
+            MemberKind::String | MemberKind::File => value.as_str().is_some_and(|text| !text.is_empty()),
+            MemberKind::Object => value.is_object(),
+            MemberKind::Integer => value.is_u64(),
+            MemberKind::Empty => value.as_object().is_some_and(serde_json::Map::is_empty),
+            MemberKind::Pointer => value.as_str().is_some_and(|text| text.starts_with('/')),
+            MemberKind::Any => true,
         };
         if !fits {
-            return Err(format!("{member:?} of {name:?} must be {}, not {value}", described(kind)).into());
+            return Err(format!("{member:?} of {name:?} must be {}, not {value}", described(*kind)).into());
         }
         if !placeholders.is_empty() {
             check_template(value, placeholders)
                 .map_err(|error| format!("{member:?} of {name:?}: {error}"))?;
         }
     }
-    for Member { names, .. } in members.iter().filter(|member| member.names.len() > 1) {
-        if names.iter().filter(|word| given.contains_key(**word)).count() != 1 {
-            let words = names.join(" or ");
-            return Err(format!("{name:?} must have either {words}; it is a table with {}", list()).into());
+    let count = |member: &Member| member.names().filter(|name| given.contains_key(*name)).count();
+    for member in members {
+        match (member.alternative, count(member)) {
+            (Some(_), 1) | (None, 1..) => {}
+            (Some(other), _) => {
+                let words = format!("{} or {other}", member.name);
+                return Err(
+                    format!("{name:?} must have either {words}; it is a table with {}", list()).into()
+                );
+            }
+            (None, 0) if member.is_required => {
+                return Err(
+                    format!("{name:?} has no {:?}; it is a table with {}", member.name, list()).into()
+                );
+            }
+            (None, 0) => {}
         }
     }
-    let is_missing =
-        |member: &&Member| member.is_required && !member.names.iter().any(|name| given.contains_key(*name));
-    match members.iter().find(is_missing) {
-        Some(member) => {
-            Err(format!("{name:?} has no {:?}; it is a table with {}", member.names[0], list()).into())
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Checks that the strings of a template name only these placeholders, given with their braces.
@@ -261,15 +227,15 @@ fn check_template(template: &Value, known: &[&str]) -> Result<(), Misconfigured>
     }
 }
 
-fn described(kind: &str) -> &str {
+fn described(kind: MemberKind) -> &'static str {
     match kind {
-        "string" => "a string that is not empty",
-        "file" => "the path of a file",
-        "object" => "a table",
-        "integer" => "a whole number",
-        "empty" => "an empty table: checks call this method without params",
-        "pointer" => "a JSON Pointer such as \"/token_id\"",
-        _ => kind,
+        MemberKind::Any => "any value",
+        MemberKind::String => "a string that is not empty",
+        MemberKind::File => "the path of a file",
+        MemberKind::Object => "a table",
+        MemberKind::Integer => "a whole number",
+        MemberKind::Empty => "an empty table: checks call this method without params",
+        MemberKind::Pointer => "a JSON Pointer such as \"/token_id\"",
     }
 }
 

@@ -12,7 +12,7 @@ use crate::drive::transport::{Connection, Pumped, Source, Until, Waiting, wait_f
 impl PlanRun<'_> {
     /// Waits on a session and meanwhile takes the output of the others.
     pub(super) fn pump(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
-        if self.lab.peer.boundary.converses() {
+        if self.lab.peer.boundary.description().converses {
             return self.pump_and_converse(session, until, deadline);
         }
         self.pump_beside(session, until, deadline, None).unwrap_or(Pumped::Gone)

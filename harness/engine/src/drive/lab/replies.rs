@@ -64,7 +64,7 @@ impl PlanRun<'_> {
         } else {
             self.pump_replies(session, target, deadline)
         };
-        let converses = self.lab.peer.boundary.converses();
+        let converses = self.lab.peer.boundary.description().converses;
         let own = match pumped {
             // Earlier unawaited replies may come before the canary's own.
             Pumped::Reached if step.canary => {
@@ -155,7 +155,7 @@ impl PlanRun<'_> {
         let due = self.live[session].frames_awaited;
         let pumped = self.await_canary(step, due, deadline);
         let mut is_lost = pumped == Pumped::Reached && self.frame_count(session) < due;
-        let converses = self.lab.peer.boundary.converses();
+        let converses = self.lab.peer.boundary.description().converses;
         if is_lost && (self.lab.budget.hurries || converses) {
             let patience = self.least_patience(session);
             let is_full = converses && !self.lab.budget.hurries;
@@ -177,7 +177,7 @@ impl PlanRun<'_> {
             let boundary = self.lab.peer.boundary;
             // If peers send messages of their own, other frames may follow the answer, and counting frames tells
             // nothing.
-            let converses = boundary.converses();
+            let converses = boundary.description().converses;
             let looked_at = if converses { FRAMES_BEHIND } else { 1 };
             let mut last = (0..looked_at).filter_map(|back| self.frame(session, seen.checked_sub(back + 1)?));
             let answered = last.any(|last| boundary.answers_canary(step, &last));

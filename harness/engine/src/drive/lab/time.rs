@@ -106,7 +106,7 @@ impl PlanRun<'_> {
     /// Maximum time of a process until its first answer.
     fn start_up_max(&self, measured: Measured) -> Duration {
         let most = self.lab.budget.start_up;
-        if !self.lab.peer.boundary.converses() || measured.start_up.is_none() {
+        if !self.lab.peer.boundary.description().converses || measured.start_up.is_none() {
             return measured.start_up_max(most);
         }
         let [least, longest] = FIRST_ANSWER;

@@ -11,7 +11,7 @@ use crate::run::verdict::Verdict;
 /// Verdict of a check that is not run on this peer; `None` if it is run.
 pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
     if !peer.commands.contains_key(&check.command) {
-        if peer.boundary.commands_are_claims() {
+        if peer.boundary.description().commands_are_claims {
             return Some(Verdict::NotClaimed(check.command.clone()));
         }
         // HTTP is an alternative to standard streams: using one means not claiming the other.

@@ -72,7 +72,7 @@ fn is_complete(boundary: &dyn Boundary, transcript: &Transcript, step: usize) ->
         let capture = step.capture.as_ref().filter(|capture| capture.until.is_some())?;
         let output = match step.act {
             Act::Finish => transcript.stdout(step.session),
-            _ if boundary.converses() => {
+            _ if boundary.description().converses => {
                 let out = transcript.stdout(step.session);
                 // Captured values of earlier replies stand in the written payload.
                 let sent = transcript.events.iter().find_map(|event| match &event.kind {

@@ -107,8 +107,8 @@ impl Workshop<'_> {
     /// All forms of the correct peer: choices, features and presentations.
     pub(super) fn variants(&self) -> Vec<Variant> {
         let mut variants = vec![Variant::plain()];
-        for key in self.boundary().config_keys().iter().filter(|key| key.table == "choices") {
-            for value in key.values {
+        for key in self.boundary().description().config_keys.iter().filter(|key| key.table() == "choices") {
+            for value in key.words() {
                 let choice = format!("{}={value}", key.name);
                 variants.push(Variant {
                     extra: vec!["--choice".to_owned(), choice.clone()],
@@ -117,8 +117,8 @@ impl Workshop<'_> {
                 });
             }
         }
-        let keys = self.boundary().config_keys().iter();
-        for feature in keys.filter(|key| key.table == "features" && !key.is_setting()) {
+        let keys = self.boundary().description().config_keys.iter();
+        for feature in keys.filter(|key| key.table() == "features" && !key.is_setting()) {
             let feature = feature.name.to_owned();
             variants.push(Variant {
                 extra: vec!["--without".to_owned(), feature.clone()],

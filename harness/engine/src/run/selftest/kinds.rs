@@ -112,7 +112,7 @@ impl Workshop<'_> {
             }
         }
         drop(busy);
-        let has_roles = self.boundary().config_keys().iter().any(|key| key.table == "roles");
+        let has_roles = self.boundary().description().config_keys.iter().any(|key| key.table() == "roles");
         if kind == TroubleKind::LeastRoles && has_roles && found.forms == 0 && !self.is_interrupted() {
             found.problems.push(format!("{}: no role has less in any form", kind.name()));
         }

@@ -91,7 +91,7 @@ impl NullPeer {
 
 /// Null peers for a boundary, including those that use its words.
 fn of(boundary: &dyn Boundary) -> Vec<NullPeer> {
-    let by_rote = boundary.constant_peers();
+    let by_rote = boundary.description().constant_peers;
     let of_all = NULL_PEERS.iter().filter(|(name, _)| by_rote.iter().all(|own| own.name != *name));
     let of_all = of_all.map(|&(name, script)| ConstantPeer::wrong(name, script));
     let scripts = of_all.chain(by_rote.iter().copied()).map(|ConstantPeer { name, script, right }| {

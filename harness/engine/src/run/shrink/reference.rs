@@ -91,9 +91,9 @@ fn alike(played: &dyn Played, facts: &Facts) -> Option<Reference> {
 fn forms(played: &dyn Played, side: Side) -> Vec<Vec<String>> {
     let mut forms = vec![Vec::new()];
     if side == Side::Consumer {
-        for key in played.boundary().config_keys().iter().filter(|key| key.table == "choices") {
+        for key in played.boundary().description().config_keys.iter().filter(|key| key.table() == "choices") {
             let forms_of =
-                key.values.iter().map(|value| vec!["--choice".to_owned(), format!("{}={value}", key.name)]);
+                key.words().iter().map(|value| vec!["--choice".to_owned(), format!("{}={value}", key.name)]);
             forms.extend(forms_of.filter(|extra| played.reference_takes(side, extra)));
         }
     }

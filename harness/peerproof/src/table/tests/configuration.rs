@@ -180,16 +180,12 @@ fn roles_of_json_rpc_may_repeat_the_params_of_the_table() {
 #[test]
 fn the_parser_takes_every_key_of_the_table() {
     for boundary in table::all() {
-        for key in boundary.config_keys() {
+        for key in boundary.description().config_keys {
             let mut config = Config::new(boundary);
-            match key.table {
+            match key.table() {
                 "peer" => {
                     let mut argv = vec!["program".to_owned()];
-                    argv.extend(
-                        key.members
-                            .iter()
-                            .map(|member| peerproof_engine::contract::boundary::unmarked(member).to_owned()),
-                    );
+                    argv.extend(key.placeholders().iter().map(|placeholder| placeholder.text.to_owned()));
                     config.set_command(key.name, argv).unwrap();
                 }
                 // Each has a form of its own.
@@ -198,12 +194,12 @@ fn the_parser_takes_every_key_of_the_table() {
                 }
                 "features" => config.set_feature(key.name, Value::Bool(true)).unwrap(),
                 "roles" => {
-                    assert!(!key.members.is_empty(), "{} has no members", key.name);
+                    assert!(!key.members().is_empty(), "{} has no members", key.name);
                     assert!(config.set_role(key.name, json!({})).is_err());
                 }
                 "choices" => {
-                    assert!(key.values.len() > 1, "{} is no choice", key.name);
-                    for value in key.values {
+                    assert!(key.words().len() > 1, "{} is no choice", key.name);
+                    for value in key.words() {
                         config.set_choice(key.name, value).unwrap();
                     }
                     assert!(config.set_choice(key.name, "no-such-value").is_err());

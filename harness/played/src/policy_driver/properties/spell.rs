@@ -61,7 +61,7 @@ const WORDS: [&[u8]; 48] = [
 
 /// Block made of words, one per byte. A first byte below 9 selects a surrounding form, so that a fuzzer that starts
 /// from stored blocks reaches forms and not only syntax. Other data is used as it is.
-pub fn block(data: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn block(data: &[u8]) -> Cow<'_, [u8]> {
     let [op @ 0..9, rest @ ..] = data else { return Cow::Borrowed(data) };
     let middle: Vec<u8> =
         rest.iter().flat_map(|byte| WORDS[usize::from(*byte) % WORDS.len()]).copied().collect();

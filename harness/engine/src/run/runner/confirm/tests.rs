@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use crate::contract::boundary::{Boundary, ConfigKey};
+use crate::contract::boundary::{Benchmark, Boundary, Description, Discovery, Wire};
 use crate::data::blame::Misconfigured;
 use crate::data::carriage::HTTP;
 use crate::data::check::Check;
@@ -74,12 +74,8 @@ impl Watched {
 }
 
 impl Boundary for Watched {
-    fn name(&self) -> &'static str {
-        Toy.name()
-    }
-
-    fn summary(&self) -> &'static str {
-        Toy.summary()
+    fn description(&self) -> &'static Description {
+        Toy.description()
     }
 
     fn clauses(&self) -> &[Clause] {
@@ -88,18 +84,6 @@ impl Boundary for Watched {
 
     fn checks(&self) -> &[Check] {
         Toy.checks()
-    }
-
-    fn config_keys(&self) -> &[ConfigKey] {
-        Toy.config_keys()
-    }
-
-    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        Toy.commands()
-    }
-
-    fn probes(&self, _facts: &Facts) -> Vec<Plan> {
-        self.probes.clone()
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
@@ -116,6 +100,16 @@ impl Boundary for Watched {
         Toy.generate(facts, rng)
     }
 }
+
+impl Wire for Watched {}
+
+impl Discovery for Watched {
+    fn probes(&self, _facts: &Facts) -> Vec<Plan> {
+        self.probes.clone()
+    }
+}
+
+impl Benchmark for Watched {}
 
 /// Peer that is a shell script.
 fn peer(script: &str, watched: &'static Watched) -> Peer {
