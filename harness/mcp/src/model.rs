@@ -352,8 +352,8 @@ fn said(session: &mut Session, facts: &Facts, line: &RequestLine) -> Asking {
         unit.clause = "MCP-BAS-13";
     }
     if bytes.len() > LINE_BYTES_SMALL && unit.extra.id.is_some() {
-        // Whoever reads no line of this length cannot know its id.
-        unit.extra.blame.id = Some("MCP-FRM-06");
+        // Whoever reads no line of this length cannot know its id, and may refuse it unread.
+        (unit.extra.blame.id, unit.extra.blame.refused) = (Some("MCP-FRM-06"), Some("MCP-FRM-06"));
     }
     let was_ready = session.ready;
     session.say(&decoded.value);

@@ -9,14 +9,17 @@ use super::rules;
 use super::server_knowledge::ServerKnowledge;
 use peerproof_engine::contract::boundary::SurvivalClause;
 use peerproof_engine::contract::face::{
-    Aim, Face, Frame, Framing, Misfit, PlacedExpectation, Reading, Rule, SessionClauses, Stimulus,
+    Aim, Face, Frame, Framing, Misfit, Output, PlacedExpectation, Reading, Rule, SessionClauses,
+    SessionTrace, Stimulus, Trace,
 };
 use peerproof_engine::contract::judge;
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::clause::ClauseId;
 use peerproof_engine::data::ending::Ending;
-use peerproof_engine::data::finding::{CANARY_FAILED, ChoiceSeen, Finding, Judgement, LATE_REPLY, Repair};
+use peerproof_engine::data::finding::{
+    CANARY_FAILED, ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature, Repair,
+};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
@@ -30,7 +33,7 @@ const OTHER_OUTPUT: &str = "other_output";
 /// Standard output is JSON, a text on each line.
 const PROTOCOL_ONLY: &str = "MCP-FRM-01";
 /// Clauses about lines that are read as one.
-const ONE_LINE: [&str; 2] = ["MCP-FRM-03", "MCP-FRM-04"];
+const ONE_LINE: [&str; 3] = ["MCP-FRM-03", "MCP-FRM-04", "MCP-FRM-06"];
 /// Method of a log message, and the reason code of one without its capability.
 const LOG: &str = "notifications/message";
 const UNDECLARED_LOG: &str = "undeclared_log";
@@ -163,6 +166,10 @@ impl Face for Server {
         rules::ALL
     }
 
+    fn revise(&self, trace: &Trace<'_, Self>, judgement: &mut Judgement) {
+        revise(trace, judgement);
+    }
+
     fn may_leave(&self, _transcript: &Transcript) -> bool {
         true
     }
@@ -188,61 +195,6 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         return Judgement { untestable, ..Judgement::default() };
     }
     let mut judgement = judge::judge(&Server, transcript);
-    let ending = Ending::of(transcript, 0);
-    let is_cut = lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended)
-        && are_texts(heard_before_end(transcript).as_bytes());
-    let is_batch_refused =
-        judgement.findings.iter().any(|finding| finding.clause.0 == BATCHES && finding.lacks_answer());
-    let is_garbled = judgement.findings.iter().any(|finding| finding.reason == OTHER_OUTPUT);
-    let is_split = judgement.findings.iter().any(|finding| ONE_LINE.contains(&finding.clause.0.as_str()));
-    judgement.findings.retain_mut(|finding| {
-        // One error instead of the answers to a batch.
-        let is_refusal = finding.got.contains("\"error\"") && finding.got.contains("\"id\":null");
-        if is_garbled
-            && (finding.lacks_answer() || finding.reason == LATE_REPLY)
-            && is_answered_oddly(transcript, finding)
-        {
-            return false;
-        }
-        // One error in the place of the answers to a batch, or one for each part of a line that was taken for several.
-        if (is_batch_refused || is_split) && is_refusal && finding.reason == "extra_reply" {
-            return false;
-        }
-        let is_of_end = matches!(finding.reason.as_str(), "exit_status" | "ended_early");
-        if is_of_end && ending.exit.is_some() && !ending.input_ended && !ending.signalled {
-            // The message before it ended the server.
-            finding.clause = last_aim(transcript).unwrap_or_else(|| LIVES_ON.clause.into());
-            "crashed".clone_into(&mut finding.reason);
-            return true;
-        }
-        // MCP defines no exit status, and temporary files are the server's own affair.
-        if matches!(finding.reason.as_str(), "exit_status" | "file_left") {
-            return false;
-        }
-        if is_cut && matches!(finding.reason.as_str(), "other_output" | "unfinished_line" | "no_message") {
-            finding.clause = HALF_A_LINE.into();
-        }
-        if is_cut && finding.reason == UNDECLARED_LOG && !heard_before_end(transcript).contains(LOG) {
-            finding.clause = HALF_A_LINE.into();
-            "nothing, or one whole error".clone_into(&mut finding.expected);
-        }
-        // A second answer is a surplus, whatever its request tests.
-        let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
-        // An answer with a readable id does not answer a notification.
-        let is_of_request = finding.reason == "answered"
-            && finding.clause.0 != SILENT[1]
-            && finding.got.parse::<Json>().is_ok_and(|came| came.get("id").and_then(allowed::key).is_some());
-        if is_of_request && finding.repair == Some(Repair::Drop) {
-            (finding.clause, finding.reason) = (SESSION_CLAUSES.one_reply.into(), "extra_reply".to_owned());
-        }
-        if is_extra && (finding.reason == "extra_reply" || finding.reason == CANARY_FAILED) {
-            (finding.clause, finding.reason) = (SESSION_CLAUSES.one_reply.into(), "extra_reply".to_owned());
-        }
-        if finding.reason == "does_not_end" {
-            "the server ends in time".clone_into(&mut finding.expected);
-        }
-        true
-    });
     if judgement.findings.iter().any(|finding| finding.clause.0 == FALLS_BACK) && is_stateless(transcript) {
         judgement.findings.retain(|finding| finding.clause.0 != FALLS_BACK);
         judgement.untestable = Some(Untestable::new("stateless", "the server answers server/discover"));
@@ -254,6 +206,88 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         judgement.choice = judgement.findings.iter().find_map(choice_of);
     }
     judgement
+}
+
+/// Renames and removes findings that the whole conversation explains.
+fn revise(trace: &Trace<'_, Server>, judgement: &mut Judgement) {
+    let transcript = trace.transcript;
+    let ending = Ending::of(transcript, 0);
+    let is_cut = lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended)
+        && are_texts(&heard_before_end(transcript));
+    let is_batch_refused =
+        judgement.findings.iter().any(|finding| finding.clause.0 == BATCHES && finding.lacks_answer());
+    let is_garbled = judgement.findings.iter().any(|finding| finding.reason == OTHER_OUTPUT);
+    let is_split = judgement.findings.iter().any(|finding| ONE_LINE.contains(&finding.clause.0.as_str()));
+    judgement.findings.retain_mut(|finding| {
+        if is_garbled
+            && (finding.lacks_answer() || finding.reason == LATE_REPLY)
+            && is_answered_oddly(transcript, finding)
+        {
+            return false;
+        }
+        // One error in the place of the answers to a batch, or one for each part of a line that was taken for several.
+        if (is_batch_refused || is_split) && finding.reason == "extra_reply" && is_refusal(trace, finding) {
+            return false;
+        }
+        let is_of_end = matches!(finding.reason.as_str(), "exit_status" | "ended_early");
+        if is_of_end && ending.exit.is_some() && !ending.input_ended && !ending.signalled {
+            // The message before it ended the server.
+            finding.clause = last_aim(transcript).unwrap_or_else(|| LIVES_ON.clause.into());
+            "crashed".clone_into(&mut finding.reason);
+            finding.nature = Nature::Crash;
+            return true;
+        }
+        // MCP defines no exit status, and temporary files are the server's own affair.
+        if matches!(finding.reason.as_str(), "exit_status" | "file_left") {
+            return false;
+        }
+        if is_cut && matches!(finding.reason.as_str(), "other_output" | "unfinished_line" | "no_message") {
+            finding.clause = HALF_A_LINE.into();
+        }
+        if is_cut && finding.reason == UNDECLARED_LOG && !logs_before_end(trace) {
+            finding.clause = HALF_A_LINE.into();
+            "nothing, or one whole error".clone_into(&mut finding.expected);
+        }
+        // A second answer is a surplus, whatever its request tests.
+        let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
+        // An answer with a readable id does not answer a notification.
+        let is_of_request =
+            finding.reason == "answered" && finding.clause.0 != SILENT[1] && has_readable_id(trace, finding);
+        if is_of_request && finding.repair == Some(Repair::Drop) {
+            (finding.clause, finding.reason) = (SESSION_CLAUSES.one_reply.into(), "extra_reply".to_owned());
+        }
+        if is_extra && (finding.reason == "extra_reply" || finding.reason == CANARY_FAILED) {
+            (finding.clause, finding.reason) = (SESSION_CLAUSES.one_reply.into(), "extra_reply".to_owned());
+        }
+        if finding.reason == "does_not_end" {
+            "the server ends in time".clone_into(&mut finding.expected);
+        }
+        true
+    });
+}
+
+/// Session that shows a finding: the first for one without a step.
+fn heard_with<'t, 'a>(
+    trace: &'t Trace<'a, Server>,
+    finding: &Finding,
+) -> Option<&'t SessionTrace<'a, Server>> {
+    let step = finding.step.and_then(|at| trace.transcript.plan.steps.get(at));
+    let session = step.map_or(0, |step| step.session);
+    trace.sessions.iter().find(|heard| heard.session == session)
+}
+
+/// True if the first message of a session that answers nothing is an error about an unreadable message.
+fn is_refusal(trace: &Trace<'_, Server>, finding: &Finding) -> bool {
+    let first = heard_with(trace, finding).and_then(|heard| heard.extra.first());
+    let is_null = |message: &Json| message.get("id").is_some_and(Json::is_null);
+    first.is_some_and(|(_, message)| message.get("error").is_some() && is_null(message))
+}
+
+/// True if the message of a step that must not be answered got an answer with a readable id.
+fn has_readable_id(trace: &Trace<'_, Server>, finding: &Finding) -> bool {
+    let answers = heard_with(trace, finding).into_iter().flat_map(SessionTrace::answers);
+    let mut of_step = answers.filter(|(asked, ..)| Some(asked.step) == finding.step);
+    of_step.any(|(_, unit, answer)| unit.must_be_silent() && Server.key(answer.message).is_some())
 }
 
 /// True where something else than messages came behind the step of a missing answer, which is in it then.
@@ -278,9 +312,17 @@ fn choice_of(finding: &Finding) -> Option<ChoiceSeen> {
 }
 
 /// Output before the end of input.
-fn heard_before_end(transcript: &Transcript) -> String {
-    let before = transcript.of(0).take_while(|event| event.kind != EventKind::StdinClosed);
-    String::from_utf8_lossy(&received(before)).into_owned()
+fn heard_before_end(transcript: &Transcript) -> Vec<u8> {
+    received(transcript.of(0).take_while(|event| event.kind != EventKind::StdinClosed))
+}
+
+/// True if a log message came before the end of input.
+fn logs_before_end(trace: &Trace<'_, Server>) -> bool {
+    let end = trace.transcript.of(0).position(|event| event.kind == EventKind::StdinClosed);
+    let before = |output: &&Output<Json>| end.is_none_or(|end| output.place < end);
+    let method = |output: &Output<Json>| output.held.whole()?.get("method")?.as_str().map(str::to_owned);
+    let outputs = trace.sessions.first().map_or(&[][..], |heard| heard.output);
+    outputs.iter().filter(before).any(|output| method(output).as_deref() == Some(LOG))
 }
 
 /// Bytes that events brought.

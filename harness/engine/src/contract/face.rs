@@ -590,6 +590,9 @@ pub trait Face: Sync + Sized {
         &[]
     }
 
+    /// Revises the judgement of a conversation, given its whole trace.
+    fn revise(&self, _trace: &Trace<'_, Self>, _judgement: &mut Judgement) {}
+
     /// True if a peer may end by itself in a recorded conversation.
     fn may_leave(&self, _transcript: &Transcript) -> bool {
         false

@@ -63,6 +63,7 @@ pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
         }
         let told: BTreeSet<Option<usize>> = judgement.findings.iter().map(|finding| finding.step).collect();
         judgement.findings.extend(of_malformed.into_iter().filter(|finding| !told.contains(&finding.step)));
+        face.revise(trace, &mut judgement);
         judgement
     })
 }
