@@ -390,14 +390,14 @@ impl RunContext<'_> {
                     Act::Send { payload, .. } => Some(payload.summary(SUMMARY_CHARS)),
                     _ => None,
                 });
-                let place = if lost.behind { "behind" } else { "to" };
+                let place = if lost.behind { "after" } else { "the message was" };
                 let company = match before {
                     0 => "sent alone".to_owned(),
                     1 => "after one other message".to_owned(),
                     count => format!("after {count} other messages"),
                 };
                 let message = message.unwrap_or_default();
-                finding.got.push_str(&visible(&format!(" {place} {message}, {company}")));
+                finding.got.push_str(&visible(&format!("; {place} {message}, {company}")));
                 (finding, lost.transcript, others)
             }
         };
