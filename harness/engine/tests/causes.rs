@@ -126,6 +126,26 @@ fn a_message_sent_for_a_clause_names_the_cause_before_a_vehicle() {
 }
 
 #[test]
+fn what_never_fails_a_plain_message_is_a_fault_of_the_carriage() {
+    let lost = |clause: &str, reason: &str, stimulus, is_vehicle| {
+        let mut finding = finding(clause, reason).repaired_by(Repair::Send);
+        let occasion = finding.occasion.as_mut().unwrap();
+        (occasion.stimulus, occasion.is_vehicle) = (stimulus, is_vehicle);
+        finding
+    };
+    let carried = [
+        check("pieces", &["A"], vec![lost("A", "hung", MessageKind::Lines, true)]),
+        check("together", &["B"], vec![lost("B", "no_reply", MessageKind::Lines, true)]),
+        check("large", &["C"], vec![lost("C", "no_reply", MessageKind::Object, true)]),
+    ];
+    assert_eq!(causes(&carried).len(), 1);
+    let plain = check("plain", &["D"], vec![lost("D", "no_reply", MessageKind::Object, false)]);
+    assert_eq!(causes(&[&carried[..], &[plain]].concat()).len(), 4, "the carriage does not explain it");
+    let other = check("other", &["D"], vec![finding("D", "refused").repaired_by(Repair::other(""))]);
+    assert_eq!(causes(&[&carried[..], &[other]].concat()).len(), 2, "another manner");
+}
+
+#[test]
 fn a_clause_all_of_whose_checks_fail_names_the_cause_before_one_whose_checks_pass() {
     let checks = [
         check("a-1", &["A"], vec![misplaced("A", "/code", "7")]),

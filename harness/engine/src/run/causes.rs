@@ -2,6 +2,8 @@
 //!
 //! [`causes`] computes them only from the records of a run, so that all reports of the run agree.
 
+mod general;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +16,7 @@ use crate::data::finding::{CANARY_FAILED, Finding, Nature, Repair};
 use crate::data::rung::Rung;
 use crate::data::text::hex;
 use crate::run::verdict::{CheckResult, Verdict, told_by};
+use general::General;
 
 /// Hexadecimal digits of an id.
 const ID_DIGITS: usize = 12;
@@ -314,74 +317,6 @@ fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<ClauseOnlyKey<'a>, &
     of_canaries.filter_map(|(key, seen)| Some((key.manner(seen.finding)?, key))).collect()
 }
 
-/// Number of places, or of checks of a folder, from which they count as one general fault.
-const GENERAL_MIN: usize = 4;
-/// Number of clauses broken in one manner from which they count as one fault.
-const CLAUSES_MIN: usize = 6;
-
-/// General faults, wider than a single finding: many sibling members are wrong in one way, many clauses are broken in
-/// one manner, or all checks of a folder fail in one manner, as with a peer that lacks a validator.
-struct General<'k, 'a> {
-    /// Names of wrong members, by program, reason and the place of their parent.
-    members: BTreeMap<(&'a str, &'a str, &'k str), BTreeSet<&'k str>>,
-    /// Broken clauses by manner.
-    clauses: BTreeMap<ClauseOnlyKey<'a>, BTreeSet<&'a str>>,
-    /// Failures by manner and folder.
-    folders: BTreeMap<(ClauseOnlyKey<'a>, &'a str), Folder<'a>>,
-    /// Number of decided checks by folder.
-    decided: BTreeMap<&'a str, usize>,
-}
-
-/// Checks of a folder that fail in one manner, and the clauses they break.
-#[derive(Default)]
-struct Folder<'a> {
-    checks: BTreeSet<&'a str>,
-    clauses: BTreeSet<&'a str>,
-}
-
-impl<'k, 'a> General<'k, 'a> {
-    fn of(checks: &'a [CheckResult], keyed: &'k [Keyed<'a>]) -> Self {
-        let mut general = Self {
-            members: BTreeMap::new(),
-            clauses: BTreeMap::new(),
-            folders: BTreeMap::new(),
-            decided: BTreeMap::new(),
-        };
-        for check in checks.iter().filter(|check| check.verdict.is_good() || check.verdict.is_failure()) {
-            *general.decided.entry(check.topic()).or_default() += 1;
-        }
-        for (key, CheckFinding { check, finding, .. }) in keyed {
-            if let Some((holder, name)) = key.holder() {
-                general.members.entry((key.program, key.reason, holder)).or_default().insert(name);
-            } else if let (Some(manner), FaultSign::Clause(clause)) = (key.manner(finding), &key.sign) {
-                general.clauses.entry(manner).or_default().insert(clause);
-                let folder = general.folders.entry((manner, check.topic())).or_default();
-                folder.checks.insert(&check.id);
-                folder.clauses.insert(clause);
-            }
-        }
-        general
-    }
-
-    /// Key of the general fault that a finding belongs to.
-    fn key(&self, own: &FaultKey<'a>, seen: CheckFinding<'a>) -> Option<FaultKey<'a>> {
-        let sign = if let Some((holder, _)) = own.holder() {
-            let names = self.members.get(&(own.program, own.reason, holder))?;
-            let at = format!("{holder}/*");
-            (names.len() >= GENERAL_MIN).then_some(FaultSign::Place { at, to: None })?
-        } else {
-            let (folder, manner) = (seen.check.topic(), own.manner(seen.finding)?);
-            let Folder { checks, clauses } = self.folders.get(&(manner, folder))?;
-            let is_all = checks.len() >= GENERAL_MIN && Some(&checks.len()) == self.decided.get(folder);
-            match self.clauses.get(&manner) {
-                Some(clauses) if clauses.len() >= CLAUSES_MIN => FaultSign::Manner,
-                _ => (is_all && clauses.len() > 1).then_some(FaultSign::Folder(folder))?,
-            }
-        };
-        Some(FaultKey { sign, ..own.clone() })
-    }
-}
-
 /// Id of a finding's cause, computed from this finding alone.
 pub fn id_of(check: &str, finding: &Finding) -> String {
     FaultKey::of(check, finding, Owners::default().fault(finding)).id()
@@ -476,6 +411,8 @@ enum FaultSign<'a> {
     Manner,
     /// All checks of a folder fail in one manner.
     Folder(&'a str),
+    /// Messages that are cut, large or sent with others fail in one manner, plain ones do not.
+    Carriage,
     /// Only the clause is known.
     Clause(&'a str),
 }
@@ -518,6 +455,22 @@ impl<'a> FaultKey<'a> {
         is_by_clause.then_some((self.boundary, self.program, self.reason, finding.repair.as_ref()))
     }
 
+    /// Manner of a finding that the carriage of its message may explain. A missing answer is one however long the
+    /// harness waited.
+    fn manner_of_carriage(&self, finding: &'a Finding) -> Option<ClauseOnlyKey<'a>> {
+        let is_open = matches!(
+            self.sign,
+            FaultSign::Clause(_) | FaultSign::Breakdown(MessageKind::Lines | MessageKind::Large)
+        );
+        let reason = if finding.lacks_answer() { "no_reply" } else { self.reason };
+        (is_open && finding.nature != Nature::Crash).then_some((
+            self.boundary,
+            self.program,
+            reason,
+            finding.repair.as_ref(),
+        ))
+    }
+
     fn id(&self) -> String {
         let Self { boundary, program, reason, sign } = self;
         let sign = match sign {
@@ -527,6 +480,7 @@ impl<'a> FaultKey<'a> {
             FaultSign::Places(clause) => format!("{clause} in places"),
             FaultSign::Manner => "many clauses".to_owned(),
             FaultSign::Folder(folder) => (*folder).to_owned(),
+            FaultSign::Carriage => "carriage".to_owned(),
             FaultSign::Clause(clause) => (*clause).to_owned(),
         };
         let mut id = hex(&Sha256::digest(format!("{boundary}\n{program}\n{reason}\n{sign}")));
@@ -690,6 +644,8 @@ fn length(seen: CheckFinding<'_>) -> impl Ord + use<'_> {
         finding.occasion.as_ref().is_some_and(|occasion| occasion.is_vehicle),
         seen.rung(),
         Reverse(finding.occasion.as_ref().is_some_and(|occasion| occasion.is_aimed)),
+        // The title of the check is to be about the clause.
+        check.clauses.first().is_none_or(|first| first.id != finding.clause),
         // Shrinking must not change the choice: the folder of the reproducer has the number of the cause.
         finding.occasion.as_ref().map_or(0, |occasion| occasion.messages),
         check.findings.len(),

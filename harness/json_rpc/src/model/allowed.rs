@@ -4,7 +4,7 @@ use peerproof_engine::contract::face::{self, Expected, Subject};
 use peerproof_engine::data::json::Json;
 
 use super::value::{Equality, same};
-use super::{ErrorRule, Shape, Work};
+use super::{ErrorRule, Shape, Work, code};
 
 /// Error codes of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +231,7 @@ impl Misfit {
 impl AllowedAnswer {
     /// Difference between a response object and this answer; `own` is the id of the request.
     pub fn misfit(&self, own: Option<&Json>, response: &Json) -> Option<Misfit> {
-        let code = response.pointer("/error/code").and_then(Json::as_i64);
+        let came = response.pointer("/error/code").and_then(Json::as_i64);
         let error =
             response.get("error").is_some_and(|error| !error.is_null() || response.get("result").is_none());
         match &self.what {
@@ -244,7 +244,7 @@ impl AllowedAnswer {
             }
             AnswerKind::Error(_) if !error => return Some(Misfit::Accepted),
             AnswerKind::Error(codes) => {
-                if !code.is_some_and(|code| codes.has(code)) {
+                if !came.is_some_and(|code| codes.has(code)) {
                     return Some(Misfit::WrongCode);
                 }
             }
@@ -260,7 +260,9 @@ impl AllowedAnswer {
             IdRule::OwnNullOrAbsent => id.is_none() || is_own() || is_null(),
             IdRule::Any => true,
         };
-        (!fits).then_some(Misfit::WrongId)
+        // A parse error without the id of a request that can be read says that nobody read it.
+        let is_unread = self.id == IdRule::Own && came == Some(code::PARSE);
+        (!fits).then_some(if is_unread { Misfit::Refused } else { Misfit::WrongId })
     }
 
     /// Describes the expectation in one phrase.

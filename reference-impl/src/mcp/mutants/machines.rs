@@ -69,7 +69,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "one-line-a-read",
-        &["MCP-FRM-03"],
+        &["MCP-FRM-03", "MCP-BAS-21"],
         "What follows the first line of a read is lost.",
         mutant::one_line_a_read,
     ),
