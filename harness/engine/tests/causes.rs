@@ -126,7 +126,7 @@ fn a_message_sent_for_a_clause_names_the_cause_before_a_vehicle() {
 }
 
 #[test]
-fn what_never_fails_a_plain_message_is_a_fault_of_the_carriage() {
+fn a_manner_that_no_plain_message_shows_is_a_fault_of_the_carriage() {
     let lost = |clause: &str, reason: &str, stimulus, is_vehicle| {
         let mut finding = finding(clause, reason).repaired_by(Repair::Send);
         let occasion = finding.occasion.as_mut().unwrap();
