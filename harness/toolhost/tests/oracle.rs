@@ -85,7 +85,7 @@ impl Tape {
     }
 
     fn missed(self, awaited: Awaited) -> Self {
-        self.event(EventKind::DeadlinePassed { awaited, waited_ms: 2_000 })
+        self.event(EventKind::DeadlinePassed { awaited, waited_ms: 2_000, slept: false })
     }
 
     fn eof(self) -> Self {

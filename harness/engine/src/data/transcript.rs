@@ -66,6 +66,12 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+// Serde passes the field by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn is_empty(bytes: &Bytes) -> bool {
     bytes.0.is_empty()
 }
@@ -229,6 +235,9 @@ pub enum EventKind {
         awaited: Awaited,
         /// Time waited, milliseconds; 0 if nothing could bring the event any more.
         waited_ms: u64,
+        /// The peer slept at the end of the wait: a busy machine did not keep it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        slept: bool,
     },
     /// The harness killed the process, which was still alive after the session.
     Killed,

@@ -29,7 +29,7 @@ use crate::data::transcript::{Awaited, Event, EventKind, Secrets, Transcript};
 use crate::drive::fixture::{ActorExe, Fixtures, now_us};
 use crate::drive::peer::Peer;
 use crate::drive::transport::inbox::micros;
-use crate::drive::transport::{Connection, Log};
+use crate::drive::transport::{Connection, Log, sleeps_on};
 
 pub(crate) use capture::CapturedValue;
 pub use idle_processes::{IdleProcess, Pool};
@@ -421,8 +421,11 @@ impl PlanRun<'_> {
     /// Records that something was awaited in vain since `since_us` on the session's clock.
     fn deadline_passed(&mut self, session: usize, awaited: Awaited, since_us: u64) {
         let waited_ms = self.now_us(session).saturating_sub(since_us) / 1_000;
-        self.record(session, EventKind::DeadlinePassed { awaited, waited_ms });
-        if self.live[session].first_us.is_none() && self.begins_plainly(session) {
+        let gives_up = self.live[session].first_us.is_none() && self.begins_plainly(session);
+        let slept =
+            self.connections[session].as_ref().is_some_and(|connection| sleeps_on(connection.as_ref()));
+        self.record(session, EventKind::DeadlinePassed { awaited, waited_ms, slept });
+        if gives_up {
             self.lab.peer.pace.gave_up(&self.plan.sessions[session].command);
         }
     }

@@ -64,6 +64,13 @@ fn parse_stat(pid: i32, stat: &[u8]) -> Option<Process> {
     })
 }
 
+/// True if every thread of a process sleeps: it waits for neither a processor nor a disk.
+pub(crate) fn sleeps(pid: i32) -> bool {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    let state = |task: fs::DirEntry| Some(parse_stat(pid, &fs::read(task.path().join("stat")).ok()?)?.state);
+    tasks.flatten().all(|task| state(task) == Some(b'S'))
+}
+
 /// Process ids of the children of `pid`, dead ones included.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let mut found = Vec::new();
@@ -208,6 +215,11 @@ mod tests {
         let pid = i32::try_from(child.id()).unwrap();
         let me = i32::try_from(std::process::id()).unwrap();
         let (listed, scanned) = (children(me), scan_for_children(me));
+        let end = Instant::now() + Duration::from_secs(20);
+        while !sleeps(pid) && Instant::now() < end {
+            std::thread::sleep(EXEC_PATIENCE);
+        }
+        assert!(sleeps(pid) && !sleeps(me), "a test runs");
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(listed.contains(&pid), "{listed:?}");

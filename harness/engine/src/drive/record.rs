@@ -400,7 +400,10 @@ impl Recorder {
             let now_us = self.now_us();
             if !self.recorded.interrupted {
                 // Hurried by an interrupt, it had less time than it is owed.
-                self.store.push(now_us, EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms });
+                self.store.push(
+                    now_us,
+                    EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms, slept: false },
+                );
             }
             self.store.push(now_us, EventKind::Killed);
             self.recorded.killed.push("server");

@@ -100,6 +100,21 @@ impl Waiting<'_> {
     }
 }
 
+/// Number of looks that show that a silent peer sleeps.
+const LOOKS_AT_SLEEP: u32 = 6;
+/// Interval between two such looks.
+const LOOK_AT_SLEEP_EVERY: Duration = Duration::from_millis(25);
+
+/// True if all processes of a peer sleep at each look. More of the machine would not make such a peer faster.
+pub(crate) fn sleeps_on(connection: &dyn Connection) -> bool {
+    (0..LOOKS_AT_SLEEP).all(|look| {
+        if look > 0 {
+            std::thread::sleep(LOOK_AT_SLEEP_EVERY);
+        }
+        connection.is_asleep()
+    })
+}
+
 /// Running peer. Every method returns within its deadline. Reading continues while writing blocks.
 pub trait Connection {
     /// Queues bytes for standard input.
@@ -148,6 +163,11 @@ pub trait Connection {
     /// Processor time used by the peer's process tree; `None` if unknown.
     fn cpu_time(&self) -> Option<Duration> {
         None
+    }
+
+    /// True if all processes of the peer sleep; false if unknown.
+    fn is_asleep(&self) -> bool {
+        false
     }
 
     /// Process id of the peer, if it has one.

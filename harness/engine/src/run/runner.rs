@@ -41,7 +41,7 @@ use ambient::{FinishedAmbient, ReportedClauses, Routed};
 use aside::Deferred;
 pub use company::{Company, Seat};
 use company::{Turn, WAITERS_MAX};
-pub use first_contact::prepare_for;
+pub use first_contact::{SilentCanary, prepare_for};
 use first_look::{DeferredLook, FirstLook};
 use memory_limit::{Load, MemoryLimit};
 pub use prepare::{find_roles, learn, prepare, probe, try_roles};
@@ -73,8 +73,8 @@ pub struct Options {
     pub seat: Option<Seat>,
     /// Peer inside this process, for checks that need no real process.
     pub inside: Option<Arc<Peer>>,
-    /// Transcript of a first canary to which the peer was silent during preparation, from [`prepare_for`].
-    pub silent: Option<Arc<Transcript>>,
+    /// First canary to which the peer was silent during preparation, from [`prepare_for`].
+    pub silent: Option<Arc<SilentCanary>>,
 }
 
 impl Default for Options {

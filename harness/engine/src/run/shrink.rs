@@ -195,7 +195,7 @@ pub fn shrink(
 /// Duration of a conversation if each wait in vain had lasted at most `reply`.
 fn took(transcript: &Transcript, reply: Duration) -> Duration {
     let spared = transcript.events.iter().filter_map(|event| match event.kind {
-        EventKind::DeadlinePassed { waited_ms, awaited: Awaited::Frames } => {
+        EventKind::DeadlinePassed { waited_ms, awaited: Awaited::Frames, .. } => {
             Some(Duration::from_millis(waited_ms).saturating_sub(reply))
         }
         _ => None,

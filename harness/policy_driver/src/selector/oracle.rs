@@ -536,7 +536,7 @@ mod tests {
 
     #[test]
     fn what_is_there_after_a_selector_that_survives_sigterm_is_no_fault_of_its_own() {
-        let late = || EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 2_000 };
+        let late = || EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 2_000, slept: false };
         let only = [(clause::ENDS_AT_TERM.to_owned(), "does_not_end".to_owned())];
         assert_eq!(amid_a_step(true, vec![late(), EventKind::Killed]), only);
         // A selector that ends only with its input ignored SIGTERM as well.

@@ -309,7 +309,7 @@ mod tests {
         let act = Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms: 1 };
         talk.plan.steps.push(Step { session: first, ..Step::new(act) });
         let kill = || EventKind::Signalled { signal: "KILL".to_owned() };
-        let vain = || EventKind::DeadlinePassed { awaited: Awaited::Effect, waited_ms: 1 };
+        let vain = || EventKind::DeadlinePassed { awaited: Awaited::Effect, waited_ms: 1, slept: false };
         let events = [
             (first, EventKind::Started { argv: Vec::new() }),
             (first, vain()),

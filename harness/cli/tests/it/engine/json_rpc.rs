@@ -203,7 +203,7 @@ fn what_came_of_a_reply_over_http_is_told() {
         wholly_sent: true,
         will_retry: false,
     };
-    let late = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000 };
+    let late = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000, slept: false };
     let found = over_http(r#"{"jsonrpc":"2.0","method":"m","id":1}"#, vec![late, failed]);
     assert_eq!(found[0].got, format!("{came} within 4.0 s"));
 }

@@ -411,7 +411,9 @@ impl EventKind {
             }
             Self::Signalled { signal: _ } => Vec::new(),
             Self::Exited { exit: _ } | Self::ClientExited { exit: _ } => Vec::new(),
-            Self::DeadlinePassed { awaited: _, waited_ms: _ } | Self::Waited { ms: _ } => Vec::new(),
+            Self::DeadlinePassed { awaited: _, waited_ms: _, slept: _ } | Self::Waited { ms: _ } => {
+                Vec::new()
+            }
             Self::Memory { label: _, hwm_bytes: _ } | Self::Processor { label: _, used_ms: _ } => Vec::new(),
             Self::LeakedProcess { pid: _, command } => vec![PeerOutput::Text(command)],
             Self::LeftFile { path } => vec![PeerOutput::Text(path)],

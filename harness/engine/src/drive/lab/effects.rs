@@ -41,7 +41,10 @@ impl PlanRun<'_> {
             }
             if left.is_zero() || self.lab.budget.is_interrupted() {
                 let waited_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                self.record(session, EventKind::DeadlinePassed { awaited: Awaited::Effect, waited_ms });
+                self.record(
+                    session,
+                    EventKind::DeadlinePassed { awaited: Awaited::Effect, waited_ms, slept: false },
+                );
                 return Ok(false);
             }
             let pumped = self.pump_beside(session, Until::Elapsed(left), left, Some(signal.as_fd()));

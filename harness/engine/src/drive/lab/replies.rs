@@ -145,7 +145,7 @@ impl PlanRun<'_> {
 
     /// Records a missed deadline that needed no waiting.
     fn nothing_comes(&mut self, session: usize, awaited: Awaited) {
-        self.record(session, EventKind::DeadlinePassed { awaited, waited_ms: 0 });
+        self.record(session, EventKind::DeadlinePassed { awaited, waited_ms: 0, slept: false });
         self.live[session].over = true;
     }
 

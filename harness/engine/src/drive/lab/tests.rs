@@ -89,7 +89,7 @@ fn talk(peer: &Peer, start_up: Duration, steps: Vec<Step>) -> Transcript {
 /// Missed deadlines, each with the milliseconds waited.
 fn in_vain(transcript: &Transcript) -> Vec<(Awaited, u64)> {
     let passed = transcript.events.iter().filter_map(|event| match event.kind {
-        EventKind::DeadlinePassed { awaited, waited_ms } => Some((awaited, waited_ms)),
+        EventKind::DeadlinePassed { awaited, waited_ms, .. } => Some((awaited, waited_ms)),
         _ => None,
     });
     passed.collect()

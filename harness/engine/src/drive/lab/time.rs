@@ -74,7 +74,7 @@ impl PlanRun<'_> {
     pub(super) fn is_given_up(&self, session: usize) -> bool {
         let start_up = self.lab.budget.start_up;
         let is_whole = |kind: &EventKind| match kind {
-            EventKind::DeadlinePassed { awaited: Awaited::Exit | Awaited::Frames, waited_ms } => {
+            EventKind::DeadlinePassed { awaited: Awaited::Exit | Awaited::Frames, waited_ms, .. } => {
                 Duration::from_millis(*waited_ms) >= start_up
             }
             _ => false,

@@ -470,6 +470,10 @@ impl Connection for ChildConnection {
         self.tree_cpu_time()
     }
 
+    fn is_asleep(&self) -> bool {
+        self.family_pids().into_iter().all(process::sleeps)
+    }
+
     fn pid(&self) -> Option<i32> {
         Some(self.raw_pid())
     }

@@ -615,6 +615,10 @@ impl Connection for HttpConnection {
         self.child.as_ref().and_then(Connection::cpu_time)
     }
 
+    fn is_asleep(&self) -> bool {
+        self.child.as_ref().is_some_and(Connection::is_asleep)
+    }
+
     fn pid(&self) -> Option<i32> {
         self.child.as_ref().and_then(Connection::pid)
     }

@@ -296,7 +296,7 @@ fn line(kind: &EventKind, chars_max: usize) -> Option<String> {
         EventKind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
         EventKind::Exited { exit } => format!("✗ {exit}"),
         EventKind::DeadlinePassed { waited_ms: 0, .. } => "✗ no reply, and the peer is idle".to_owned(),
-        EventKind::DeadlinePassed { awaited, waited_ms } => {
+        EventKind::DeadlinePassed { awaited, waited_ms, .. } => {
             let waited = written(Duration::from_millis(*waited_ms));
             match awaited {
                 Awaited::Frames => format!("✗ no reply within {waited}"),

@@ -171,8 +171,8 @@ impl RunContext<'_> {
                         self.put_aside(aside());
                         continue;
                     }
-                    let time = self.time_of(&finding, transcript);
-                    let confirmed = self.confirm(check, verdict.clone(), findings, &[], time);
+                    let doubt = self.doubt(&finding, transcript);
+                    let confirmed = self.confirm(check, verdict.clone(), findings, &[], doubt);
                     self.settle_routed(owner.clone(), aside(), confirmed);
                 }
                 _ => own.push(finding),

@@ -17,7 +17,7 @@ use super::silence::{Wait, is_silence};
 use super::{CheckOutcome, RunContext, interrupted, lock};
 use crate::data::budget::Budget;
 use crate::data::check::{Check, Untestable};
-use crate::data::finding::{Finding, Judgement};
+use crate::data::finding::{CANARY_FAILED, Finding, Judgement};
 use crate::data::transcript::{EventKind, Packed, Transcript};
 use crate::drive::parallel;
 use crate::run::causes;
@@ -40,6 +40,15 @@ const ROUTED_MAX: usize = 3;
 /// Assumed time limit if the transcript does not show one: the shortest in any contract.
 pub(super) const BOUND: Duration = Duration::from_secs(1);
 
+/// Doubt about a finding.
+#[derive(Clone, Copy)]
+pub(super) enum Doubt {
+    /// The machine may be the reason; the peer had this time limit.
+    Machine(Duration),
+    /// The peer slept although an answer was due: the machine is not the reason, as long as the finding repeats.
+    Slept(Duration),
+}
+
 /// Result of one attempt beside a probe.
 enum Attempt {
     /// The finding showed again on a machine that had time.
@@ -60,9 +69,27 @@ pub(super) enum Confirmed {
     Afresh(Box<(Judgement, Transcript)>),
 }
 
-/// True if a busy machine may be the reason for a finding.
+/// True if a busy machine may be the reason for a finding: not if the peer slept each time an answer was due.
 pub(super) fn is_of_time(finding: &Finding, transcript: &Transcript) -> bool {
-    finding.is_of_time() || waits(transcript).next().is_some()
+    let has_waited = waits(transcript).next().is_some();
+    if has_waited && is_missing(finding) && slept(transcript) {
+        return false;
+    }
+    finding.is_of_time() || has_waited
+}
+
+/// True if a finding means that something did not come at all.
+fn is_missing(finding: &Finding) -> bool {
+    !finding.timed && (is_silence(finding) || finding.reason == CANARY_FAILED)
+}
+
+/// True if the peer slept at the end of each wait in vain.
+fn slept(transcript: &Transcript) -> bool {
+    let slept = |kind: &EventKind| match kind {
+        EventKind::DeadlinePassed { waited_ms, slept, .. } => *slept || *waited_ms == 0,
+        _ => true,
+    };
+    transcript.events.iter().all(|event| slept(&event.kind))
 }
 
 /// Waits of each missed deadline, without those that needed no waiting.
@@ -116,8 +143,8 @@ impl RunContext<'_> {
             self.put_aside(failed);
             return None;
         }
-        let time = first.and_then(|first| self.time_of(first, transcript));
-        if time.is_none()
+        let doubt = first.and_then(|first| self.doubt(first, transcript));
+        if !matches!(doubt, Some(Doubt::Machine(_)))
             && let Some(by) = first.and_then(|first| self.confirmed_by(check, first))
         {
             let confirmed = Confirmed::As(failed.verdict.clone());
@@ -130,7 +157,7 @@ impl RunContext<'_> {
         // Holds the transcript in packed form in the meantime.
         let failed: Deferred<Packed> = failed.with();
         let Deferred { check, verdict, judgement, earlier, .. } = &failed;
-        let confirmed = self.confirm(check, verdict.clone(), &judgement.findings, earlier, time);
+        let confirmed = self.confirm(check, verdict.clone(), &judgement.findings, earlier, doubt);
         if let (Confirmed::As(verdict), Some(first)) = (&confirmed, judgement.findings.first())
             && verdict.is_failure()
         {
@@ -197,33 +224,47 @@ impl RunContext<'_> {
         }
     }
 
-    /// Time limit of the peer, if lateness may be the machine's fault.
-    pub(super) fn time_of(&self, first: &Finding, transcript: &Transcript) -> Option<Duration> {
-        (self.peer.is_process() && is_of_time(first, transcript)).then(|| bound(transcript))
+    /// Doubt about a finding, if it is about time or about something that did not come.
+    pub(super) fn doubt(&self, first: &Finding, transcript: &Transcript) -> Option<Doubt> {
+        let bound = bound(transcript);
+        if !self.peer.is_process() {
+            None
+        } else if is_of_time(first, transcript) {
+            Some(Doubt::Machine(bound))
+        } else {
+            (is_missing(first) && waits(transcript).next().is_some()).then_some(Doubt::Slept(bound))
+        }
     }
 
     /// Repeats a failing check until it has failed as often as required, with the same first finding or differently
-    /// each time. Findings of an earlier attempt with short waits count if further attempts would be like it. `time` is
-    /// from [`Self::time_of`].
+    /// each time. Findings of an earlier attempt with short waits count if further attempts would be like it. `doubt`
+    /// is from [`Self::doubt`].
     pub(super) fn confirm(
         &self,
         check: &Check,
         verdict: Verdict,
         findings: &[Finding],
         earlier: &[Finding],
-        time: Option<Duration>,
+        doubt: Option<Doubt>,
     ) -> Confirmed {
         let Some(first) = findings.first() else { return Confirmed::As(verdict) };
-        if let Some(bound) = time {
-            return self.confirm_time(check, verdict, findings, bound, 0);
-        }
+        let slept = match doubt {
+            Some(Doubt::Machine(bound)) => return self.confirm_time(check, verdict, findings, bound, 0),
+            Some(Doubt::Slept(bound)) => Some(bound),
+            None => None,
+        };
         let total = self.times(check, &verdict, first);
         let was_shown = self.silences.has_like(first) && earlier.iter().any(|finding| finding.repeats(first));
         let before = 1 + u32::from(was_shown);
         let (mut seen, mut left, mut undecided) = (before, total.saturating_sub(before), 0);
         while left > 0 && !self.is_interrupted() {
             match self.shows(check, first, 1.0) {
-                Ok(()) => seen += 1,
+                // Now the machine may be the reason.
+                Ok(true) if slept.is_some() && undecided < TRIES => {
+                    undecided += 1;
+                    continue;
+                }
+                Ok(is_late) if slept.is_none() || !is_late => seen += 1,
                 Err(judgement) if self.fails_anew(findings, &judgement.findings) => seen += 1,
                 Err(judgement)
                     if self.fails_alike(first, &judgement.findings, || !self.is_busy(BOUND, 1.0)) =>
@@ -235,7 +276,12 @@ impl RunContext<'_> {
                     undecided += 1;
                     continue;
                 }
-                Err(_) => {}
+                // A peer that answers now may have waited for something outside.
+                _ => {
+                    if let Some(bound) = slept {
+                        return self.confirm_time(check, verdict, findings, bound, seen - 1);
+                    }
+                }
             }
             left -= 1;
         }
@@ -288,11 +334,12 @@ impl RunContext<'_> {
         self.around.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Runs a check again with time limits multiplied by `times`.
+    /// Runs a check again with time limits multiplied by `times`. Returns true if a busy machine may be the reason for
+    /// the finding.
     ///
     /// # Errors
     /// Returns the judgement if the finding does not show.
-    fn shows(&self, check: &Check, first: &Finding, times: f64) -> Result<(), Box<Judgement>> {
+    fn shows(&self, check: &Check, first: &Finding, times: f64) -> Result<bool, Box<Judgement>> {
         self.shows_within(check, first, self.wait_for(first), times)
     }
 
@@ -307,14 +354,16 @@ impl RunContext<'_> {
         first: &Finding,
         wait: Wait,
         times: f64,
-    ) -> Result<(), Box<Judgement>> {
-        let made = self.attempt_within(check, wait, times);
-        let judgement = made.map(|(judgement, _)| judgement).unwrap_or_else(|undecided| Judgement {
-            untestable: Some(undecided.word().into()),
-            ..Judgement::default()
-        });
+    ) -> Result<bool, Box<Judgement>> {
+        let (judgement, is_late) = match self.attempt_within(check, wait, times) {
+            Ok((judgement, transcript)) => (judgement, is_of_time(first, &transcript)),
+            Err(undecided) => {
+                let untestable = Some(undecided.word().into());
+                (Judgement { untestable, ..Judgement::default() }, false)
+            }
+        };
         let again = judgement.findings.iter().any(|finding| finding.repeats(first));
-        if again { Ok(()) } else { Err(Box::new(judgement)) }
+        if again { Ok(is_late) } else { Err(Box::new(judgement)) }
     }
 
     /// Confirms lateness while nothing else runs. It has already shown again `seen_again` times.
@@ -387,11 +436,11 @@ impl RunContext<'_> {
                 Err(_) if *times > 1.0 => return Attempt::TooBusy(strain),
                 Err(judgement) => return Attempt::Gone(judgement, strain.excuses(bound, 1.0)),
                 // A peer that keeps the machine busy itself has no excuse.
-                Ok(()) if has_time || !self.is_busy(bound, *times) => return Attempt::Shown,
-                Ok(()) if is_ours && !strain.excuses(bound, TIMES_MAX) => {
+                Ok(_) if has_time || !self.is_busy(bound, *times) => return Attempt::Shown,
+                Ok(_) if is_ours && !strain.excuses(bound, TIMES_MAX) => {
                     *times = (strain.least_times(bound) * MARGIN).clamp(*times, TIMES_MAX);
                 }
-                Ok(()) => {}
+                Ok(_) => {}
             }
         }
         Attempt::TooBusy(strain)

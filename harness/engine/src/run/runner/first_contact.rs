@@ -22,9 +22,16 @@ use crate::drive::peer::Peer;
 /// Time after which the first probe counts as slow.
 const SLOW: Duration = Duration::from_millis(300);
 
+/// First canary to which a peer was silent during preparation.
+#[derive(Debug)]
+pub struct SilentCanary {
+    pub(super) transcript: Transcript,
+    /// Strain of the machine meanwhile.
+    pub(super) strain: Strain,
+}
+
 /// Prepares a peer for `checks` as [`prepare`](super::prepare) does. If its probes are slow, runs the first canary in
-/// parallel. Returns the canary's transcript if the peer was silent to both on a machine that had time: then no further
-/// attempt is needed.
+/// parallel. Returns it if the peer was silent to both for as long as a start may take: then it need not be asked again.
 ///
 /// # Errors
 /// As [`prepare`](super::prepare).
@@ -33,7 +40,7 @@ pub fn prepare_for(
     peer: &mut Peer,
     options: &Options,
     around: Surroundings<'_>,
-) -> Result<Option<Arc<Transcript>>, Unprepared> {
+) -> Result<Option<Arc<SilentCanary>>, Unprepared> {
     let (done, is_done) = channel::<()>();
     let (shared, over) = (&*peer, Arc::<AtomicBool>::default());
     let beside = Surroundings { interrupted: &over, ..around };
@@ -50,7 +57,7 @@ pub fn prepare_for(
             let probe = Probe::start(&around.actor_exe.program).ok();
             let transcript = ask(shared, canary, options, beside);
             let strain = probe.map(Probe::finish).unwrap_or_default();
-            transcript.filter(|transcript| !strain.excuses(waited(transcript), 1.0))
+            Some(SilentCanary { transcript: transcript?, strain })
         });
         let probes = probe(shared, options, around);
         let is_silent = match &probes {
@@ -62,7 +69,8 @@ pub fn prepare_for(
         drop(done);
         (probes, asked.join().ok().flatten())
     });
-    if let Some(silent) = asked.filter(|asked| is_mute(asked) && waited(asked) >= start_up(options)) {
+    let is_silent = |asked: &Transcript| is_mute(asked) && waited(asked) >= start_up(options);
+    if let Some(silent) = asked.filter(|asked| is_silent(&asked.transcript)) {
         // Complete the facts from the configuration even for a silent peer.
         learn(peer, &probes.unwrap_or_default());
         return Ok(Some(Arc::new(silent)));
@@ -122,10 +130,12 @@ pub(super) fn beside_probe<T>(exe: &Path, act: impl FnOnce() -> T) -> (T, Strain
 }
 
 impl RunContext<'_> {
-    /// True if a peer was silent for as long as any start may take, on a machine that had time.
+    /// True if a peer was silent for as long as any start may take, and a busy machine was not the reason.
     pub(super) fn had_its_time(&self, transcript: &Transcript, strain: &Strain) -> bool {
+        let slept = |kind: &EventKind| matches!(kind, EventKind::DeadlinePassed { slept: true, .. });
+        let slept = transcript.events.iter().any(|event| slept(&event.kind));
         let waited = waited(transcript);
-        waited >= start_up(self.options) && !strain.excuses(waited, 1.0)
+        waited >= start_up(self.options) && (slept || !strain.excuses(waited, 1.0))
     }
 }
 

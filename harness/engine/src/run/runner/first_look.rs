@@ -53,9 +53,9 @@ impl RunContext<'_> {
     /// Runs a first canary, unless that happened during preparation. One to which the peer is silent for the whole time
     /// of a start runs only once.
     fn first_contact(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
-        let silent = self.options.silent.as_ref().filter(|silent| silent.check == check.id);
+        let silent = self.options.silent.as_ref().filter(|silent| silent.transcript.check == check.id);
         let (made, strain) = match silent {
-            Some(silent) => (self.judged(check, Transcript::clone(silent)), Strain::default()),
+            Some(silent) => (self.judged(check, silent.transcript.clone()), silent.strain),
             None if self.peer.is_process() => {
                 beside_probe(&self.around.actor_exe.program, || self.attempt(check, Wait::Full))
             }

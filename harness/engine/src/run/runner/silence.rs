@@ -222,7 +222,11 @@ mod tests {
     fn a_short_wait_is_enough_for_silences_that_are_known() {
         let silences = Silences::default();
         let silence = Finding::new("C-1", "no_reply", "a reply", "none");
-        let late = transcript(vec![EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 1_000 }]);
+        let late = transcript(vec![EventKind::DeadlinePassed {
+            awaited: Awaited::Frames,
+            waited_ms: 1_000,
+            slept: false,
+        }]);
         let found = |findings: &[Finding]| Judgement { findings: findings.to_vec(), ..Judgement::default() };
         assert_eq!(silences.wait(), Wait::Full);
         silences.confirmed(&Finding::new("C-1", "wrong_code", "-32700", "-32600"));

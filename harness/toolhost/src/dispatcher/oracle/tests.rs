@@ -168,7 +168,7 @@ fn an_output_that_looks_like_an_error_object_is_an_output() {
 fn silence_is_told_apart() {
     CallTranscript::expecting(output()).exits(Exit::Signal(6)).finds("C", "crashed");
     CallTranscript::expecting(output()).exits(Exit::Code(1)).finds("C", "no_result");
-    let late = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000 };
+    let late = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000, slept: false };
     CallTranscript::expecting(output()).with(late).with(EventKind::Killed).finds("C", "hung");
 }
 
@@ -240,7 +240,7 @@ fn what_outlives_a_call_is_found_once() {
         CallTranscript::new(expect, script).request(&call_text()).prints("[1]").exits(Exit::Code(0))
     };
     probed().with(alive("self")).with(leak(TOOLHOST_PID)).finds("G", "self_lives");
-    let late = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000 };
+    let late = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000, slept: false };
     assert_eq!(probed().with(late).with(alive("self")).found(), [], "looked at before the result came");
     probed().with(alive("left_group")).with(leak(99)).finds("H", "left_group_lives");
     assert_eq!(probed().with(leak(99)).found(), []);
@@ -250,7 +250,7 @@ fn what_outlives_a_call_is_found_once() {
 fn the_end_of_the_dispatcher_is_judged() {
     let story = || CallTranscript::expecting(output()).prints("[1]\n");
     story().exits(Exit::Signal(9)).finds("TH-DISP-32", "died_by_signal");
-    let late = EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 2_000 };
+    let late = EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 2_000, slept: false };
     story().with(late).with(EventKind::Killed).finds("TH-DISP-31", "does_not_end");
 }
 

@@ -89,7 +89,7 @@ fn transcript(out: &str, file: &str, exit: Option<Exit>) -> Transcript {
     let step = Step { expect: serde_json::to_value(aim).unwrap(), ..Step::new(play) };
     let end = match exit {
         Some(exit) => EventKind::Exited { exit },
-        None => EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 9 },
+        None => EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 9, slept: false },
     };
     let held = EventKind::FileHeld { file: "words".to_owned(), bytes: Bytes(file.as_bytes().to_vec()) };
     let kinds = [EventKind::Received { bytes: Bytes(out.as_bytes().to_vec()) }, end, held];

@@ -102,7 +102,7 @@ fn every_kind() -> Vec<EventKind> {
         EventKind::ClientStderr { bytes: bytes(), total_bytes: 1 },
         EventKind::Signalled { signal: label() },
         EventKind::Exited { exit: Exit::Code(0) },
-        EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 1 },
+        EventKind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 1, slept: false },
         EventKind::Killed,
         EventKind::Waited { ms: 1 },
         EventKind::Memory { label: label(), hwm_bytes: 1 },

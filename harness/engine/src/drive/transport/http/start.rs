@@ -14,7 +14,7 @@ use crate::data::transcript::{Awaited, EventKind};
 use crate::drive::fixture::{no_births, spawn_guard};
 use crate::drive::transport::child::{ChildConnection, ChildSpec};
 use crate::drive::transport::inbox::micros;
-use crate::drive::transport::{Connection, Log, Until};
+use crate::drive::transport::{Connection, Log, Until, sleeps_on};
 
 /// Beginning of a server's URL.
 pub(crate) const URL_PREFIX: &str = "http://";
@@ -235,9 +235,10 @@ pub fn start(start: &ServerSpec, budget: &Budget, log: &mut dyn Log) -> Result<H
             Ok(link) => break link,
             Err(error) if started.elapsed() >= patience || child.is_none() || budget.is_interrupted() => {
                 let url = &start.url;
-                if child.is_some() && started.elapsed() >= patience {
+                if let Some(child) = child.as_ref().filter(|_| started.elapsed() >= patience) {
                     let waited_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    let kind = EventKind::DeadlinePassed { awaited: Awaited::Frames, waited_ms };
+                    let (awaited, slept) = (Awaited::Frames, sleeps_on(child));
+                    let kind = EventKind::DeadlinePassed { awaited, waited_ms, slept };
                     log.record(micros(started.elapsed()), kind);
                 }
                 return Err(StartFault::Other(format!(

@@ -271,7 +271,9 @@ fn a_check_that_the_machine_was_too_busy_for_runs_again_at_the_end() {
 
 #[test]
 fn a_first_canary_that_is_silent_for_a_whole_start_is_asked_once_beside_a_probe() {
-    for probes in [Vec::new(), vec![toy::plan()]] {
+    // A busy machine does not keep a peer that sleeps.
+    let cases = [(Vec::new(), NO_PROBE), (vec![toy::plan()], NO_PROBE), (vec![toy::plan()], SLOW_PROBE)];
+    for (probes, machine) in cases {
         let folder = tempfile::tempdir().unwrap();
         let script = format!("echo >> {}/starts; exec sleep 60", folder.path().display());
         let looks = 1 + probes.len();
@@ -279,7 +281,7 @@ fn a_first_canary_that_is_silent_for_a_whole_start_is_asked_once_beside_a_probe(
         let peer = Peer { pace: Arc::default(), ..peer(&script, watched) };
         let canary = Check { first_canary: true, ..Toy.checks()[0].clone() };
         let began = Instant::now();
-        let verdicts = run_checks(&peer, NO_PROBE, watched, &[canary]);
+        let verdicts = run_checks(&peer, machine, watched, &[canary]);
         assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Hang]);
         let starts = std::fs::read_to_string(folder.path().join("starts")).unwrap();
         assert_eq!(starts.lines().count(), looks);
@@ -317,8 +319,12 @@ fn a_server_that_never_listens_hangs() {
     let clauses = Toy.checks()[0].clauses.clone();
     let canary =
         Check { first_canary: true, ..Check::new("toy/http", "t", clauses, HTTP, |_, _| Ok(of_server())) };
-    let verdicts = run_checks(&peer, NO_PROBE, watched, &[canary]);
-    assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Hang]);
+    for machine in [NO_PROBE, SLOW_PROBE] {
+        let began = Instant::now();
+        let verdicts = run_checks(&peer, machine, watched, std::slice::from_ref(&canary));
+        assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Hang]);
+        assert!(began.elapsed() < Duration::from_secs(6), "started once more");
+    }
 }
 
 fn of_server() -> Plan {
