@@ -23,6 +23,7 @@ mod relations;
 /// Clauses about frames and processes that every conversation can break.
 mod clause {
     pub(crate) const ONE_REPLY_A_LINE: &str = "TH-FRAME-01";
+    pub(crate) const IN_ORDER: &str = "TH-FRAME-02";
     pub(crate) const FLUSHED: &str = "TH-FRAME-03";
     pub(crate) const PROTOCOL_ONLY: &str = "TH-FRAME-05";
     pub(crate) const ONE_OBJECT: &str = "TH-REPLY-02";
@@ -147,9 +148,16 @@ fn judge_session(
     let Expected { asked, findings } = expectations(transcript, session, &frames);
     let stray = asked.iter().find_map(|asked| asked.expect.stray.as_ref()).map(|clause| clause.0.as_str());
     let ending = Ending::of(transcript, session);
-    let alignment = align(&dues(&asked), &frames);
-    let last_answered = alignment.answers.iter().rposition(Option::is_some);
+    let mut alignment = align(&dues(&asked), &frames);
     let mut own = Judgement { findings, ..Judgement::default() };
+    if let Some(first) = put_in_order(&mut alignment, &asked, &frames) {
+        let reply = alignment.answers[first].map(|frame| String::from_utf8_lossy(&frames[frame].bytes));
+        let got = format!("its reply {} out of turn", shorten(&reply.unwrap_or_default(), 200));
+        let expected = "replies in the order of the requests";
+        own.findings
+            .push(Finding::new(clause::IN_ORDER, "out_of_order", expected, got).at(asked[first].step));
+    }
+    let last_answered = alignment.answers.iter().rposition(Option::is_some);
     // The event that ended the session, allowed or not, explains every later silence.
     let mut over = None;
     for (index, (asked_now, answer)) in asked.iter().zip(&alignment.answers).enumerate() {
@@ -220,6 +228,16 @@ fn judge_session(
     judgement.canaries_answered += own.canaries_answered;
     judgement.canaries_misanswered += own.canaries_misanswered;
     judgement.choice = own.choice.or(judgement.choice.take());
+}
+
+/// Exchanges replies that are correct in another order; returns the index of the first line with such a reply.
+fn put_in_order(alignment: &mut Alignment, asked: &[LineExpectation], frames: &[Frame]) -> Option<usize> {
+    let may_be_silent = |line: usize| asked[line].expect.may_be_silent();
+    let fits = |line: usize, frame: usize| {
+        let (asked, frame) = (&asked[line], &frames[frame]);
+        frame.place >= asked.sent && frame.value.as_ref().is_ok_and(|value| asked.expect.fit(value).is_some())
+    };
+    alignment.put_in_order(&may_be_silent, &fits)
 }
 
 /// Findings about frames that answer nothing, one for each kind.

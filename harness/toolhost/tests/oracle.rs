@@ -163,6 +163,16 @@ fn a_lost_reply_is_a_violation_even_where_a_deadline_passed_later() {
 }
 
 #[test]
+fn replies_in_another_order_are_one_fault() {
+    let reply = |n: u32| OK.replace("{}", &format!("{{\\\"n\\\":{n}}}"));
+    let ask = |tape: Tape, n: u32| tape.ask(Expect::output(CLAUSE, format!("{{\"n\":{n}}}")));
+    let asked = || (0..3).fold(Tape::serve(), ask);
+    asked().gets(&reply(0)).gets(&reply(1)).gets(&reply(2)).ends().is_clean();
+    let moved = asked().gets(&reply(2)).gets(&reply(0)).gets(&reply(1)).ends();
+    moved.shows("TH-FRAME-02", "out_of_order", Nature::Violation);
+}
+
+#[test]
 fn a_reply_lost_at_the_end_of_input_is_no_crash() {
     Tape::serve().good().gets(OK).good().ends().shows(CLAUSE, "no_reply", Nature::Violation);
 }

@@ -7,6 +7,8 @@
 //! The search works like an edit distance in a band around the diagonal. Allowed silence drifts to one side only, by at
 //! most the difference of the numbers, so every correct assignment lies inside the band.
 
+use super::matching;
+
 /// Request, reduced to its role in the order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OrderedRequest {
@@ -39,7 +41,39 @@ impl Alignment {
             at.map(|at| answers[open.remove(at)] = Some(*thing)).is_none()
         });
     }
+
+    /// Exchanges answers if they are correct in another order. Returns the first request whose answer came out of turn.
+    /// Changes nothing if no order is correct. `may_be_silent` tells if a request needs no answer.
+    pub fn put_in_order(
+        &mut self,
+        may_be_silent: &dyn Fn(usize) -> bool,
+        fits: &dyn Fn(usize, usize) -> bool,
+    ) -> Option<usize> {
+        let is_wrong = |turn: &usize| match self.answers[*turn] {
+            Some(thing) => !fits(*turn, thing),
+            None => !may_be_silent(*turn),
+        };
+        let wrong: Vec<usize> = (0..self.answers.len()).filter(is_wrong).take(EXCHANGED_MAX + 1).collect();
+        let answers = wrong.iter().filter_map(|turn| self.answers[*turn]);
+        let things: Vec<usize> = answers.chain(self.extra.iter().copied()).collect();
+        if wrong.is_empty() || wrong.len() != things.len() || wrong.len() > EXCHANGED_MAX {
+            return None;
+        }
+        let pairs = |turn: usize, thing: usize| fits(wrong[turn], things[thing]);
+        let holder = matching::pair(&vec![(); wrong.len()], things.len(), &pairs);
+        if holder.contains(&None) {
+            return None;
+        }
+        for (thing, turn) in things.iter().zip(holder) {
+            self.answers[wrong[turn?]] = Some(*thing);
+        }
+        self.extra.clear();
+        wrong.first().copied()
+    }
 }
+
+/// Maximum number of answers that are put in order: each is compared with each request.
+const EXCHANGED_MAX: usize = 64;
 
 /// Number of positions by which a faulty peer may be out of step, beyond the difference of the numbers.
 const SLACK: usize = 32;
@@ -256,6 +290,25 @@ fn search(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_in_another_order_are_exchanged() {
+        let fits = |turn: usize, thing: usize| [2, 0, 1][turn] == thing || turn == 0 && thing == 0;
+        let mut swapped = Alignment { answers: vec![Some(0), Some(1), Some(2)], extra: Vec::new() };
+        assert_eq!(
+            swapped.put_in_order(&|_| false, &fits),
+            None,
+            "the first answer fits, so the others are wrong"
+        );
+        let fits = |turn: usize, thing: usize| [2, 0, 1][turn] == thing;
+        assert_eq!(swapped.put_in_order(&|_| false, &fits), Some(0));
+        assert_eq!(swapped.answers, [Some(2), Some(0), Some(1)]);
+        let mut moved = Alignment { answers: vec![Some(2), None, Some(1)], extra: vec![0] };
+        assert_eq!(moved.put_in_order(&|_| false, &fits), Some(1));
+        assert_eq!((moved.answers, moved.extra), (vec![Some(2), Some(0), Some(1)], Vec::new()));
+        let mut lost = Alignment { answers: vec![Some(2), None, Some(1)], extra: Vec::new() };
+        assert_eq!(lost.put_in_order(&|_| false, &fits), None);
+    }
 
     #[test]
     fn what_needs_no_search_is_what_the_search_finds() {
