@@ -141,6 +141,10 @@ impl Face for Server {
         message.value.get("id").and_then(allowed::key)
     }
 
+    fn is_same_text(&self, due: &str, came: &str) -> bool {
+        allowed::is_same_text(due, came)
+    }
+
     fn refuses_all(&self, message: &Message) -> bool {
         let is_there = |value: &Json| !value.is_null();
         message.value.get("id").is_some_and(Json::is_null) && message.value.get("error").is_some_and(is_there)

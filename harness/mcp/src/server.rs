@@ -122,6 +122,10 @@ impl Face for Server {
         message.get("id").and_then(allowed::key)
     }
 
+    fn is_same_text(&self, due: &str, came: &str) -> bool {
+        allowed::is_same_text(due, came)
+    }
+
     fn shows_work(&self, message: &Json) -> bool {
         message.get("result").is_some() || message.get("error").is_some()
     }

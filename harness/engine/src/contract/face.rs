@@ -506,6 +506,11 @@ pub trait Face: Sync + Sized {
         None
     }
 
+    /// True if two keys differ only in the type of their value, as `1` and `"1"`.
+    fn is_same_text(&self, _due: &str, _came: &str) -> bool {
+        false
+    }
+
     /// True if a message refuses a whole group of requests of any kind.
     fn refuses_all(&self, _message: &Self::Message) -> bool {
         false

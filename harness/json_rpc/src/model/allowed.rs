@@ -170,6 +170,11 @@ pub fn key(id: &Json) -> Option<String> {
     }
 }
 
+/// True if two keys of ids differ only in the type of the id.
+pub fn is_same_text(due: &str, came: &str) -> bool {
+    due.get(1..) == came.get(1..)
+}
+
 /// A result with the id of the request.
 pub fn result(demand: Demand) -> Allowed {
     way(AnswerKind::Result(demand), IdRule::Own)

@@ -214,7 +214,7 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
     /// Assigned answers and unmatched messages.
     fn done(self) -> (Vec<Match<'a, F>>, Vec<&'a F::Message>) {
         let Self { face, asked, mut came, things, frame_of, groups, places, mut answers, left, .. } = self;
-        let left = matching::misfits(&places, &things, left, &mut answers);
+        let left = matching::misfits(face, &places, &things, left, &mut answers);
         for ((number, _, messages), at) in groups.iter().zip(&self.asked_by) {
             let Some(at) = at else { continue };
             let found = matching::assign(face, &asked[*at].due.parts, messages);

@@ -2,7 +2,7 @@
 //!
 //! Messages come in any order and carry the keys of their requests, or none if a request had no readable key. A faulty
 //! peer loses messages, adds some, or changes keys. A message never answers a later request. Within that: a message
-//! goes to the request with its key. Messages without a key go to requests that they fit, so that as many requests as
+//! goes to the request with its key, or else with its key as a value of another type. Messages without a key go to requests that they fit, so that as many requests as
 //! possible are answered, the latest earlier requests first. Remaining messages go to remaining requests in order. So
 //! one fault gives one finding.
 
@@ -75,13 +75,14 @@ pub(crate) fn assign<F: Face>(face: &F, parts: &[ExpectedPart<F>], messages: &[F
         let mut holder = holder.into_iter();
         left.retain(|_| holder.next().flatten().is_none());
     }
-    let extra = misfits(&places, &things, left, &mut answers);
+    let extra = misfits(face, &places, &things, left, &mut answers);
     Matching { answers, extra }
 }
 
 /// Assigns messages that fit nothing to unanswered requests: first by key, then in order to those of the latest round
 /// before them, those that need an answer first. Returns the superfluous messages.
-pub(super) fn misfits<F: Face>(
+pub(crate) fn misfits<F: Face>(
+    face: &F,
     places: &[PendingRequest<'_, F>],
     things: &[CandidateMessage<'_, F>],
     mut left: Vec<usize>,
@@ -93,13 +94,22 @@ pub(super) fn misfits<F: Face>(
         let key = things[thing].key.as_deref();
         key.is_some() && places[at].part.key() == key
     };
-    left.retain(|thing| {
-        let is_its = |at: &&usize| {
-            answers[**at].is_none() && places[**at].spot.sent <= things[*thing].came && has_key(**at, *thing)
-        };
-        let open = order.iter().find(is_its).copied();
-        open.map(|at| answers[at] = Some(*thing)).is_none()
-    });
+    // A number that came back as a string, or the other way round.
+    let is_like = |at: usize, thing: usize| match (places[at].part.key(), things[thing].key.as_deref()) {
+        (Some(due), Some(came)) => face.is_same_text(due, came),
+        _ => false,
+    };
+    for is_its_key in [&has_key as &dyn Fn(usize, usize) -> bool, &is_like] {
+        left.retain(|thing| {
+            let is_its = |at: &&usize| {
+                answers[**at].is_none()
+                    && places[**at].spot.sent <= things[*thing].came
+                    && is_its_key(**at, *thing)
+            };
+            let open = order.iter().find(is_its).copied();
+            open.map(|at| answers[at] = Some(*thing)).is_none()
+        });
+    }
     left.retain(|thing| {
         // A second answer to a request is superfluous and does not answer another.
         if (0..places.len()).any(|at| answers[at].is_some() && has_key(at, *thing)) {
