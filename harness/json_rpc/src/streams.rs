@@ -49,6 +49,8 @@ struct Stream {
     misnumbered: bool,
     ended: bool,
     early_response: bool,
+    /// True if a chunk after the end or the response was reported.
+    went_on: bool,
     stray: bool,
 }
 
@@ -229,13 +231,14 @@ impl Judge {
             return;
         }
         if ended || responded {
-            self.file(
-                task,
-                clause::NOTHING_AFTER,
-                "after_end",
-                "no message of a stream after its `stream_end`",
-                message,
-            );
+            let (reason, expected) = match ended {
+                true => ("after_end", "no message of a stream after its `stream_end`"),
+                false => ("after_response", "no message of a stream after the response"),
+            };
+            self.file(task, clause::NOTHING_AFTER, reason, expected, message);
+            if let Some(stream) = self.streams.get_mut(&id) {
+                stream.went_on = true;
+            }
             return;
         }
         if message.pointer("/params/chunk").and_then(Json::as_str).is_none() {
@@ -258,6 +261,7 @@ impl Judge {
         let Some(id) = self.known(message) else { return };
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let (task, last, misnumbered, stray) = (stream.task, stream.last, stream.misnumbered, stream.stray);
+        let went_on = stream.went_on;
         let again = std::mem::replace(&mut stream.ended, true);
         if stray {
             return;
@@ -266,7 +270,10 @@ impl Judge {
             self.file(task, clause::END, "ended_twice", "one `stream_end` for each stream", message);
         } else if task.is_some_and(|task| self.tasks.all[task].responded) {
             let expected = "the response after `stream_end`";
-            self.file(task, clause::RESPONSE, "response_before_end", expected, message);
+            // A chunk after the response is one fault with the end behind it.
+            if !went_on {
+                self.file(task, clause::RESPONSE, "response_before_end", expected, message);
+            }
         } else if message.pointer("/params/total_chunks").and_then(Json::as_u64) != Some(last) && !misnumbered
         {
             let expected = format!("`total_chunks` {last}");
