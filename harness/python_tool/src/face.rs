@@ -417,6 +417,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     http::memory(transcript, &mut judgement);
     http::nothing_listed(transcript, &mut judgement);
     http::told_once(&mut judgement);
+    http::used_up(transcript, &mut judgement);
     http::unknown_caller(transcript, &mut judgement);
     judgement
 }

@@ -17,7 +17,7 @@ use peerproof_engine::data::transcript::{EventKind, Transcript};
 use super::super::allowed_answer::Pending;
 use super::super::config;
 use super::super::expect::{ExpectationBuilder, State};
-use super::super::model::BYTES_MAX;
+use super::super::model::{BYTES_MAX, TIMEOUT_DEFAULT_MS};
 use super::super::talk::HANDSHAKE;
 use super::rules::answers;
 use super::{AllowedReply, Message, ReplyNotes, Runner};
@@ -405,6 +405,24 @@ pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>
     found.collect()
 }
 
+/// Marks findings about calls whose whole timeout passed: on a busy machine a tool may need it.
+pub(super) fn used_up(transcript: &Transcript, judgement: &mut Judgement) {
+    let is_used_up = |session: usize, step: usize| {
+        judge::said(transcript, session).iter().any(|(line, exchange)| {
+            let call = json::decode(&line.bytes, &DecodeLimits::default());
+            let limit = call.ok().and_then(|call| call.value.get("timeout_ms").and_then(Json::as_u64));
+            let took_ms = exchange.at_us.saturating_sub(line.at_us) / 1_000;
+            line.step == step
+                && exchange.reply.is_some()
+                && took_ms + EARLY_MS >= limit.unwrap_or(TIMEOUT_DEFAULT_MS)
+        })
+    };
+    for finding in &mut judgement.findings {
+        let step = finding.step.and_then(|at| Some((transcript.plan.steps.get(at)?.session, at)));
+        finding.timed |= step.is_some_and(|(session, step)| is_used_up(session, step));
+    }
+}
+
 /// Keeps the first of equal findings about statuses.
 pub(super) fn told_once(judgement: &mut Judgement) {
     let mut told: Vec<Finding> = Vec::new();
@@ -496,4 +514,57 @@ pub(super) fn concurrent(_: &Trace<'_, Runner>, heard: &SessionTrace<'_, Runner>
         Finding::new(CONCURRENT, "held_up", expected, got).repaired_by(Repair::Sooner).at(asked.step)
     });
     finding.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use peerproof_engine::data::carriage::HTTP;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::payload::Payload;
+    use peerproof_engine::data::plan::{Chunking, Plan, Session};
+    use peerproof_engine::data::transcript::{Bytes, Event};
+
+    use super::*;
+
+    #[test]
+    fn a_failure_after_the_whole_timeout_may_be_lateness() {
+        for (took_ms, timed) in [(2_000, false), (6_950, true)] {
+            let payload = Payload::text("{\"timeout_ms\":7000}\n");
+            let send = Act::Send { payload: payload.clone(), chunking: Chunking::Whole, await_frames: 1 };
+            let plan = Plan {
+                sessions: vec![Session { command: HTTP.to_owned(), ..Session::default() }],
+                steps: vec![Step::new(send)],
+                ..Plan::default()
+            };
+            let reply = EventKind::HttpReply {
+                step: 0,
+                of_step: 0,
+                connection: 0,
+                reused: false,
+                status: 200,
+                content_type: None,
+                head: Bytes::default(),
+                body_bytes: 2,
+                body: Some(Bytes(b"{}".to_vec())),
+                keeps_open: true,
+                took_us: took_ms * 1_000,
+            };
+            let events = [(0, EventKind::Sent { step: 0, payload }), (took_ms * 1_000, reply)];
+            let transcript = Transcript {
+                boundary: "python_tool".to_owned(),
+                check: "by-hand".to_owned(),
+                facts: Arc::new(Facts::new(Side::Provider)),
+                plan: Arc::new(plan),
+                timeout_scale: 1.0,
+                events: events.map(|(at_us, kind)| Event { at_us, session: 0, kind }).into(),
+            };
+            let failed = Finding::new("PT-SRV-12", "failed", "`ok` true", "`ok` false").at(0);
+            let mut judgement = Judgement { findings: vec![failed], ..Judgement::default() };
+            used_up(&transcript, &mut judgement);
+            assert_eq!(judgement.findings[0].timed, timed, "after {took_ms} ms");
+        }
+    }
 }
