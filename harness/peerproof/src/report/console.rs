@@ -173,9 +173,9 @@ impl Report<'_> {
         let word = paint(tone, &verdict_word(&check.verdict));
         let _ =
             writeln!(out, "{word} {} {}{}", paint(Tone::Head, &cause.clause.0), told.level(), told.rung());
-        self.hang("  ", &check.title, out);
+        self.hang("  ", told.rule(), out);
         if let Some(clause) = told.clause {
-            if self.beside.detail >= Detail::Seen {
+            if self.beside.detail >= Detail::Seen && told.rule() != clause.text {
                 out.push('\n');
                 self.hang("  ", &clause.text, out);
             }

@@ -2,10 +2,11 @@
 
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::budget::Budget;
+use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::finding::LATE_REPLY;
 use peerproof_engine::run::results::StoredRun;
-use peerproof_engine::run::verdict::CheckResult;
+use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 /// Texts that servers print when they listen.
 const LISTENS: &[&str] = &["istening on", "erving at", "erving HTTP", "unning on http", "HTTP/1."];
@@ -13,10 +14,14 @@ const LISTENS: &[&str] = &["istening on", "erving at", "erving HTTP", "unning on
 /// Texts that interpreters print when a file of their command line is missing, in lower case.
 const NO_FILE: &[&str] = &["can't open", "cannot open", "cannot find module", "no such file"];
 
+/// Text of a server that did not listen in time.
+const NOT_LISTENING: &str = "nothing listens at";
+
 /// Guess about a peer without any correct answer, and advice, in one sentence. `None` if the causes say everything.
 /// `boundaries` are all that the peer may belong to, the more telling ones last.
 pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<String> {
-    let is_dead = run.checks.iter().any(|check| check.first_canary.is_some() && !check.verdict.is_good());
+    let is_answer = |verdict: &Verdict| verdict.is_good() || *verdict == Verdict::Leak;
+    let is_dead = run.checks.iter().any(|check| check.first_canary.is_some() && !is_answer(&check.verdict));
     if !is_dead || run.checks.iter().any(|check| check.verdict.is_good()) {
         return None;
     }
@@ -63,8 +68,9 @@ pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<Strin
         );
     }
     if !came.is_empty() {
-        let is_json = came.trim_start().starts_with(['{', '[', '"']);
-        return (!is_json && run.header.side == Side::Provider).then(|| {
+        // A driver answers in blocks.
+        let is_answer = came.trim_start().starts_with(['{', '[', '"', '<']);
+        return (!is_answer && run.header.side == Side::Provider).then(|| {
             "It prints text before its answer: banners, prompts and logs belong on standard error.".to_owned()
         });
     }
@@ -72,10 +78,27 @@ pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<Strin
     match run.header.side {
         Side::Provider if waits => {
             let start_up = Budget::default().scaled(run.header.timeout_scale).start_up.as_secs_f64();
+            let has_failed = |check: &&CheckResult| check.verdict.is_failure();
+            let mut first = run.checks.iter().filter(has_failed).filter_map(|check| check.first_canary.as_deref());
+            if first.any(|command| command == HTTP) {
+                let fault = if told().any(|line| line.contains(NOT_LISTENING)) {
+                    "It did not listen at its address"
+                } else {
+                    "It accepted a connection and wrote nothing"
+                };
+                return Some(format!(
+                    "{fault} within {start_up:.0} s of its start. `{{port}}` in its command line stands for the port \
+                     of 127.0.0.1 that peerproof asks."
+                ));
+            }
             let mut text = format!(
                 "It wrote nothing within {start_up:.0} s of its start. A server that buffers its output has to flush \
-                 it after each answer; one that starts more slowly needs `startup_ms` under [limits]."
+                 it after each answer."
             );
+            let of_run = boundaries.iter().filter(|boundary| is_own(**boundary));
+            if of_run.flat_map(|boundary| boundary.config_keys()).any(|key| key.name == "startup_ms") {
+                text.push_str(" One that starts more slowly needs `startup_ms` under [limits].");
+            }
             let opened: Vec<&str> =
                 boundaries.iter().filter(|boundary| boundary.description().converses).map(|boundary| boundary.name()).collect();
             if !opened.is_empty() && !opened.contains(&run.header.boundary.as_str()) {
@@ -130,6 +153,15 @@ mod tests {
             let sentence = impression_of(fails(), "provider", lines);
             assert!(sentence.as_ref().is_some_and(|it| it.contains(says)), "{lines:?}: {sentence:?}");
         }
+        let waits = [
+            "✗ no reply within 30.0 s",
+            "✗ not started: nothing listens at http://127.0.0.1:1/ after 30001 ms",
+        ];
+        let of_server = json!({ "verdict": "hang", "first_canary": "http" });
+        for (lines, says) in [(&waits[..1], "accepted a connection"), (&waits[..], "did not listen")] {
+            let sentence = impression_of(of_server.clone(), "provider", lines).unwrap();
+            assert!(sentence.contains(says) && !sentence.contains("flush"), "{sentence}");
+        }
         let waits = ["✗ still running after 2.00 s"];
         assert!(impression_of(fails(), "consumer", &waits).unwrap().contains("needs a client"));
     }
@@ -138,6 +170,8 @@ mod tests {
     fn a_peer_that_answers_as_it_must_makes_no_impression() {
         assert_eq!(impression_of(json!({ "verdict": "fail" }), "provider", &["← {\"ok\":1}"]), None);
         assert_eq!(impression_of(json!({ "verdict": "pass" }), "provider", &["← hello"]), None);
+        assert_eq!(impression_of(json!({ "verdict": "leak" }), "provider", &["← hello"]), None);
+        assert_eq!(impression_of(json!({ "verdict": "fail" }), "provider", &["← <noop><end>"]), None);
         let refused = json!({ "verdict": "untestable", "detail": "no_working_reply: refused" });
         assert_eq!(impression_of(refused, "provider", &[]), None);
     }

@@ -182,7 +182,9 @@ fn pieces(line: &str) -> Box<dyn Iterator<Item = textwrap::core::Word<'_>> + '_>
         let is_end = |at: &usize| {
             let (piece, behind) = rest.split_at(*at);
             let is_command = piece.matches('`').count() % 2 == 1;
-            !is_command && !behind.starts_with(' ') && piece.ends_with([' ', ','])
+            let is_within_number =
+                piece.strip_suffix(',').is_some_and(ends_in_digit) && starts_with_group(behind);
+            !is_command && !is_within_number && !behind.starts_with(' ') && piece.ends_with([' ', ','])
         };
         let ends = rest.char_indices().skip(1).map(|(at, _)| at);
         let end = ends.into_iter().find(is_end).unwrap_or(rest.len());
@@ -190,6 +192,15 @@ fn pieces(line: &str) -> Box<dyn Iterator<Item = textwrap::core::Word<'_>> + '_>
         rest = behind;
         (!piece.is_empty()).then(|| textwrap::core::Word::from(piece))
     }))
+}
+
+fn ends_in_digit(text: &str) -> bool {
+    text.ends_with(|last: char| last.is_ascii_digit())
+}
+
+/// True if text begins with exactly three digits, as after a comma in 1,048,576.
+fn starts_with_group(text: &str) -> bool {
+    text.bytes().take_while(u8::is_ascii_digit).take(4).count() == 3
 }
 
 /// Escapes text for a stream, whatever a peer has put into it. Keeps our colours; a peer's escapes were removed before.
@@ -250,5 +261,6 @@ mod tests {
             printer.hang("  ", r#"{"id":1,"message":"no, it is not"}"#),
             "  {\"id\":1,\n  \"message\":\"no, it\n  is not\"}"
         );
+        assert_eq!(printer.hang("  ", "of at most 1,048,576 bytes"), "  of at most\n  1,048,576 bytes");
     }
 }

@@ -132,6 +132,13 @@ impl<'r> ReportedCause<'r> {
         })
     }
 
+    /// Rule that the peer breaks. The title of a first canary tells only of a plain request.
+    pub fn rule(&self) -> &'r str {
+        let first = self.check.clauses.first().map(|clause| &clause.id);
+        let is_beside = self.check.first_canary.is_some() && first != Some(&self.cause.clause);
+        self.clause.filter(|_| is_beside).map_or(self.check.title.as_str(), |clause| clause.text.as_str())
+    }
+
     /// Level of the cause, in words.
     pub fn level(&self) -> &'static str {
         match (self.cause.level, self.decides) {
@@ -354,13 +361,18 @@ fn first_canary<'r>(
 impl<'r> Group<'r> {
     /// Makes a group of checks with the code `code`, each with its reason.
     fn of(code: &str, checks: Vec<(&'r str, String)>, run: &StoredRun) -> Self {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        // Measurements differ from check to check, but names of roles matter.
+        let kind_of = |reason: &str| match code {
+            Untestable::NO_ROLE => reason.to_owned(),
+            _ => reason.replace(|letter: char| letter.is_ascii_digit() || letter == '.', ""),
+        };
+        let mut counts: BTreeMap<String, (String, usize)> = BTreeMap::new();
         let mut ids = Vec::new();
         for (id, reason) in checks {
-            *counts.entry(reason).or_default() += 1;
+            counts.entry(kind_of(&reason)).or_insert((reason, 0)).1 += 1;
             ids.push(id);
         }
-        let mut reasons: Vec<(String, usize)> = counts.into_iter().collect();
+        let mut reasons: Vec<(String, usize)> = counts.into_values().collect();
         let boundary = &run.header.boundary;
         let checks = plural(ids.len(), "check");
         let (sentence, hint) = if code == Untestable::NO_ROLE {
@@ -537,6 +549,20 @@ mod tests {
     }
 
     #[test]
+    fn a_first_canary_tells_its_other_clauses_by_their_text() {
+        let canary = |clause: &str| {
+            let leak = failed("toolhost/serve/canary/plain-request", clause, Level::Must, "process_left");
+            let clauses = check(&leak.id, Verdict::Fail, "TH-FRAME-01", Level::Must).clauses;
+            run(vec![CheckResult { clauses: [clauses, leak.clauses.clone()].concat(), ..leak }])
+        };
+        let boundary = table::find("toolhost").unwrap();
+        let rule = |run: &StoredRun| Screen::new(run, Some(boundary), true).causes[0].rule().to_owned();
+        assert_eq!(rule(&canary("TH-FRAME-01")), "It is answered.");
+        let of_clause = boundary.clauses().iter().find(|it| it.id.0 == "TH-PROC-05");
+        assert_eq!(rule(&canary("TH-PROC-05")), of_clause.unwrap().text);
+    }
+
+    #[test]
     fn checks_wait_for_the_cause_that_hides_them() {
         let canary = "toolhost/serve/canary/plain-request";
         let masked =
@@ -583,7 +609,7 @@ mod tests {
         let screen = Screen::new(&run, table::find("toolhost"), false);
         let expected = [
             "3 checks need a role that no tool is mapped to: blob (1), echo (2)",
-            "3 checks: late: by 3 s; late: by 4 s; 1 other reason",
+            "3 checks: late: by 3 s",
             "1 check: slow, to be run with --slow",
         ];
         assert_eq!(sentences(&screen.undecided), expected);
