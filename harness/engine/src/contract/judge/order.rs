@@ -73,7 +73,7 @@ impl Alignment {
 }
 
 /// Maximum number of answers that are put in order: each is compared with each request.
-const EXCHANGED_MAX: usize = 64;
+const EXCHANGED_MAX: usize = 512;
 
 /// Number of positions by which a faulty peer may be out of step, beyond the difference of the numbers.
 const SLACK: usize = 32;
