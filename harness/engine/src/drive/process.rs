@@ -71,6 +71,29 @@ pub(crate) fn sleeps(pid: i32) -> bool {
     tasks.flatten().all(|task| state(task) == Some(b'S'))
 }
 
+/// True if a process holds a socket by which it may wait for a process that is not its child, such as the daemon of a
+/// container. The sockets of its own server at `port` are not meant. True if unknown.
+pub(crate) fn may_wait_for_others(pid: i32, port: Option<u16>) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return true };
+    let own = port.map(|port| sockets_at(pid, port)).unwrap_or_default();
+    let socket = |file: fs::DirEntry| {
+        let target = fs::read_link(file.path()).ok()?.into_os_string().into_string().ok()?;
+        target.strip_prefix("socket:[")?.strip_suffix(']')?.parse::<u64>().ok()
+    };
+    files.flatten().filter_map(socket).any(|inode| !own.contains(&inode))
+}
+
+/// Inodes of the TCP sockets at a local port, as a process sees them.
+fn sockets_at(pid: i32, port: u16) -> Vec<u64> {
+    let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/{pid}/net/{table}")));
+    let inode = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (_, local) = words.get(1)?.rsplit_once(':')?;
+        (u16::from_str_radix(local, 16) == Ok(port)).then(|| words.get(9)?.parse().ok())?
+    };
+    tables.iter().flatten().flat_map(|table| table.lines().filter_map(inode)).collect()
+}
+
 /// Process ids of the children of `pid`, dead ones included.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let mut found = Vec::new();
@@ -207,6 +230,23 @@ mod tests {
         assert!(hwm_bytes(pid).unwrap() > 100_000);
         assert!(cpu_time(pid).unwrap() < Duration::from_secs(86_400));
         assert!(!carries(pid, b"PEERPROOF_NO_SUCH_VARIABLE=1"));
+    }
+
+    #[test]
+    fn a_socket_to_another_process_is_not_one_of_the_own_server() {
+        let me = i32::try_from(std::process::id()).unwrap();
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        let client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (accepted, _) = server.accept().unwrap();
+        let inode = |file: &dyn std::os::fd::AsRawFd| {
+            let link = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap();
+            link.to_str().unwrap().trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>().unwrap()
+        };
+        let own = sockets_at(me, port);
+        assert!(own.contains(&inode(&server)) && own.contains(&inode(&accepted)));
+        assert!(!own.contains(&inode(&client)));
+        assert!(may_wait_for_others(me, Some(port)));
     }
 
     #[test]

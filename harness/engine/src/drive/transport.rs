@@ -105,7 +105,8 @@ const LOOKS_AT_SLEEP: u32 = 6;
 /// Interval between two such looks.
 const LOOK_AT_SLEEP_EVERY: Duration = Duration::from_millis(25);
 
-/// True if all processes of a peer sleep at each look. More of the machine would not make such a peer faster.
+/// True if all processes of a peer sleep at each look, and wait for no other process. More of the machine would not make
+/// such a peer faster.
 pub(crate) fn sleeps_on(connection: &dyn Connection) -> bool {
     (0..LOOKS_AT_SLEEP).all(|look| {
         if look > 0 {
@@ -165,7 +166,7 @@ pub trait Connection {
         None
     }
 
-    /// True if all processes of the peer sleep; false if unknown.
+    /// True if all processes of the peer sleep and none may wait for a process beside them; false if unknown.
     fn is_asleep(&self) -> bool {
         false
     }

@@ -96,7 +96,7 @@ pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<Strin
                  it after each answer."
             );
             let of_run = boundaries.iter().filter(|boundary| is_own(**boundary));
-            if of_run.flat_map(|boundary| boundary.config_keys()).any(|key| key.name == "startup_ms") {
+            if of_run.flat_map(|boundary| boundary.description().config_keys).any(|key| key.name == "startup_ms") {
                 text.push_str(" One that starts more slowly needs `startup_ms` under [limits].");
             }
             let opened: Vec<&str> =

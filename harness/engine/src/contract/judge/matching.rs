@@ -2,9 +2,9 @@
 //!
 //! Messages come in any order and carry the keys of their requests, or none if a request had no readable key. A faulty
 //! peer loses messages, adds some, or changes keys. A message never answers a later request. Within that: a message
-//! goes to the request with its key, or else with its key as a value of another type. Messages without a key go to requests that they fit, so that as many requests as
-//! possible are answered, the latest earlier requests first. Remaining messages go to remaining requests in order. So
-//! one fault gives one finding.
+//! goes to the request with its key, or else with its key as a value of another type. Messages without a key go to
+//! requests that they fit, so that as many requests as possible are answered, the latest earlier requests first.
+//! Remaining messages go to remaining requests in order. So one fault gives one finding.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

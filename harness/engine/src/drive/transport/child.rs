@@ -337,6 +337,12 @@ impl ChildConnection {
         pids
     }
 
+    /// True if all processes of the peer sleep, and none may wait for a process beside them. `port` is that of a server.
+    pub(super) fn sleeps_alone(&self, port: Option<u16>) -> bool {
+        let is_alone = |pid: i32| process::sleeps(pid) && !process::may_wait_for_others(pid, port);
+        self.family_pids().into_iter().all(is_alone)
+    }
+
     /// Handle that ends the processes from another thread, while this one waits for the peer.
     pub(crate) fn killer(&self) -> Killer {
         Killer { pid: self.pid, reaped: Arc::clone(&self.reaped), marker: self.marker.clone() }
@@ -471,7 +477,7 @@ impl Connection for ChildConnection {
     }
 
     fn is_asleep(&self) -> bool {
-        self.family_pids().into_iter().all(process::sleeps)
+        self.sleeps_alone(None)
     }
 
     fn pid(&self) -> Option<i32> {

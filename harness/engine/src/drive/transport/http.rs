@@ -616,7 +616,7 @@ impl Connection for HttpConnection {
     }
 
     fn is_asleep(&self) -> bool {
-        self.child.as_ref().is_some_and(Connection::is_asleep)
+        self.child.as_ref().is_some_and(|child| child.sleeps_alone(Some(self.place.address.port())))
     }
 
     fn pid(&self) -> Option<i32> {
