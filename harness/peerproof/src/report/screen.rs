@@ -358,21 +358,34 @@ fn first_canary<'r>(
     run.checks.iter().find(is_canary).filter(|canary| canary.id != check.id)
 }
 
+/// Reasons of which no two differ only in measurements; those that stand for others say so.
+fn without_repetition(reasons: &[(String, usize)]) -> Vec<String> {
+    let kind = |reason: &str| reason.replace(|letter: char| letter.is_ascii_digit() || letter == '.', "");
+    let mut kinds: Vec<(String, &str, bool)> = Vec::new();
+    for (reason, _) in reasons {
+        let own = kind(reason);
+        match kinds.iter_mut().find(|(known, ..)| *known == own) {
+            Some((_, _, has_more)) => *has_more = true,
+            None => kinds.push((own, reason, false)),
+        }
+    }
+    let shown = |(_, reason, has_more): (String, &str, bool)| {
+        let similar = if has_more { ", and similar" } else { "" };
+        format!("{reason}{similar}")
+    };
+    kinds.into_iter().map(shown).collect()
+}
+
 impl<'r> Group<'r> {
     /// Makes a group of checks with the code `code`, each with its reason.
     fn of(code: &str, checks: Vec<(&'r str, String)>, run: &StoredRun) -> Self {
-        // Measurements differ from check to check, but names of roles matter.
-        let kind_of = |reason: &str| match code {
-            Untestable::NO_ROLE => reason.to_owned(),
-            _ => reason.replace(|letter: char| letter.is_ascii_digit() || letter == '.', ""),
-        };
-        let mut counts: BTreeMap<String, (String, usize)> = BTreeMap::new();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         let mut ids = Vec::new();
         for (id, reason) in checks {
-            counts.entry(kind_of(&reason)).or_insert((reason, 0)).1 += 1;
+            *counts.entry(reason).or_default() += 1;
             ids.push(id);
         }
-        let mut reasons: Vec<(String, usize)> = counts.into_values().collect();
+        let mut reasons: Vec<(String, usize)> = counts.into_iter().collect();
         let boundary = &run.header.boundary;
         let checks = plural(ids.len(), "check");
         let (sentence, hint) = if code == Untestable::NO_ROLE {
@@ -386,9 +399,9 @@ impl<'r> Group<'r> {
             (sentence, Some(hint))
         } else {
             reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-            let mut named: Vec<String> =
-                reasons.iter().take(REASONS_MAX).map(|(reason, _)| reason.clone()).collect();
-            let more = reasons.len() - named.len();
+            let mut named = without_repetition(&reasons);
+            let more = named.len().saturating_sub(REASONS_MAX);
+            named.truncate(REASONS_MAX);
             named.extend((more > 0).then(|| plural(more, "other reason")));
             let hint = (code == Untestable::ROLE_MISBEHAVES)
                 .then(|| "Fix its entry under [roles]; `peerproof doctor` tries every role.".to_owned());
@@ -609,7 +622,7 @@ mod tests {
         let screen = Screen::new(&run, table::find("toolhost"), false);
         let expected = [
             "3 checks need a role that no tool is mapped to: blob (1), echo (2)",
-            "3 checks: late: by 3 s",
+            "3 checks: late: by 3 s, and similar",
             "1 check: slow, to be run with --slow",
         ];
         assert_eq!(sentences(&screen.undecided), expected);
