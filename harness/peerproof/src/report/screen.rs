@@ -341,7 +341,10 @@ fn hidden_by(
         run.causes.iter().position(|cause| saw(&cause) && (!of_reason || cause.reason == reason))
     };
     match place(true).or_else(|| place(false)) {
-        Some(place) => Some((place, format!("{} ({by})", run.causes[place].clause))),
+        Some(place) => {
+            let cause = &run.causes[place];
+            Some((place, format!("{} ({})", cause.clause, cause.check)))
+        }
         // A refused plain request is not a cause, but a reason of its own.
         None => (!reason.is_empty()).then(|| (usize::MAX, by.to_owned())),
     }
