@@ -262,10 +262,13 @@ pub fn run(
     let mut again: BTreeMap<u64, BTreeSet<FindingKey>> = BTreeMap::new();
     let found = first
         .into_values()
-        .map(|first| {
+        .filter_map(|first| {
             let showed = again.entry(first.conversation).or_insert_with(|| shows_again(lab, &first.failure));
             let steady = showed.contains(&key_of(&first.failure.finding));
-            shrunk(lab, settings.played, first, steady, if stop() { Duration::ZERO } else { left() })
+            // A missed time that shows once may be the machine's.
+            let is_doubtful = !steady && first.failure.finding.timed && !stop();
+            let left = if stop() { Duration::ZERO } else { left() };
+            (!is_doubtful).then(|| shrunk(lab, settings.played, first, steady, left))
         })
         .collect();
     FuzzSummary { status: at_the_end, found, known, given_up, figures: figures.into_values().collect() }
