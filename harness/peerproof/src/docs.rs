@@ -1,6 +1,6 @@
 //! Generated parts of the documentation.
 
-use peerproof_engine::contract::boundary::{Boundary, ConfigKey};
+use peerproof_engine::contract::boundary::{Boundary, ConfigKey, KeyForm};
 use peerproof_engine::data::text::one_line;
 use peerproof_engine::drive::config;
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ pub fn clauses(boundary: &dyn Boundary) -> String {
 /// Markdown tables of all keys of `peerproof.toml`: common keys first, then each boundary's own.
 pub fn keys(boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::from("\n## Keys of every boundary\n");
-    let general = |key: &ConfigKey| config::is_general(key.name) && key.table() == "peer";
+    let general = |key: &ConfigKey| matches!(key.form, KeyForm::General(_));
     if let Some(boundary) = boundaries.first() {
         let keys = config::keys(*boundary);
         rows("peer", keys.iter().filter(|key| general(key)), &mut out);

@@ -27,7 +27,7 @@ pub mod json_schema;
 mod vocabulary;
 
 pub use file::TABLES;
-pub use vocabulary::{is_general, keys, keys_of};
+pub use vocabulary::{keys, keys_of};
 
 /// Name of the configuration file that is used by default if it exists.
 pub const DEFAULT_FILE: &str = "peerproof.toml";

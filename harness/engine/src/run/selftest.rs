@@ -344,14 +344,14 @@ impl Workshop<'_> {
 
     /// Looks up the reasons for redundant checks.
     fn excuse(&self, proof: &mut Proof) {
-        let reasons = self.boundary().description().redundant_checks.iter().copied().flatten();
+        let description = self.boundary().description();
         for check in &proof.summary.redundant {
-            match reasons.clone().find(|(id, _)| id == check) {
+            match description.reasons_to_keep().find(|(id, _)| id == check) {
                 Some((_, reason)) => proof.excused.push((check.clone(), reason)),
                 None => proof.unexcused.push(check.clone()),
             }
         }
-        for (id, _) in reasons {
+        for (id, _) in description.reasons_to_keep() {
             if !self.boundary().checks().iter().any(|check| check.id == *id) {
                 proof.problems.push(format!("a reason is given for {id}, which is not a check"));
             }

@@ -40,7 +40,7 @@ pub struct Description {
     /// Null peers of this boundary that give one answer to everything. Selftest shows that the checks find out each of
     /// them.
     pub constant_peers: &'static [ConstantPeer],
-    /// Checks that notice no mutant, each with the reason to keep it.
+    /// Lists of checks that notice no mutant, each with the reason to keep it.
     pub redundant_checks: &'static [&'static [(&'static str, &'static str)]],
 }
 
@@ -69,6 +69,11 @@ impl Description {
             constant_peers: &[],
             redundant_checks: &[],
         }
+    }
+
+    /// Checks that notice no mutant, each with the reason to keep it.
+    pub fn reasons_to_keep(&self) -> impl Iterator<Item = &'static (&'static str, &'static str)> + use<> {
+        self.redundant_checks.iter().copied().flatten()
     }
 
     /// Commands of `side`, in their order.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toml::Table;
 
 use super::{Config, vocabulary};
-use crate::contract::boundary::{Boundary, named};
+use crate::contract::boundary::{Boundary, KeyForm, named};
 use crate::data::blame::Misconfigured;
 use crate::data::carriage::HTTP;
 use crate::data::clause::Side;
@@ -165,7 +165,7 @@ impl ConfigReader<'_> {
 
     fn peer_key(&self, config: &mut Config, key: &str, value: &toml::Value) -> Result<(), Misconfigured> {
         let known = vocabulary::find(config.boundary, "peer", key)?;
-        if !vocabulary::is_general(key) {
+        if !matches!(known.form, KeyForm::General(_)) {
             if key == HTTP
                 && let Some(table) = value.as_table()
             {

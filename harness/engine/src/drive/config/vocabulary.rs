@@ -53,11 +53,6 @@ pub fn keys_of(boundary: &dyn Boundary, side: Side) -> Vec<ConfigKey> {
     keys(boundary).into_iter().filter(|key| key.side.is_none_or(|own| own == side)).collect()
 }
 
-/// True for a key that every boundary has under `[peer]`; other keys there are commands.
-pub fn is_general(name: &str) -> bool {
-    GENERAL.iter().any(|key| key.name == name)
-}
-
 /// Looks up the key `name` of `table`.
 ///
 /// # Errors

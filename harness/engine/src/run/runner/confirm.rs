@@ -84,7 +84,7 @@ fn is_missing(finding: &Finding) -> bool {
 }
 
 /// True if the peer slept at the end of each wait in vain.
-fn slept(transcript: &Transcript) -> bool {
+pub(super) fn slept(transcript: &Transcript) -> bool {
     let slept = |kind: &EventKind| match kind {
         EventKind::DeadlinePassed { waited_ms, slept, .. } => *slept || *waited_ms == 0,
         _ => true,

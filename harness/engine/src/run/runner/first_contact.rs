@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::confirm::waits;
+use super::confirm::{slept, waits};
 use super::prepare::{further, learn, probe};
 use super::probe::{Probe, Strain};
 use super::{Options, RunContext, Surroundings, lab, skip_reason};
@@ -132,10 +132,8 @@ pub(super) fn beside_probe<T>(exe: &Path, act: impl FnOnce() -> T) -> (T, Strain
 impl RunContext<'_> {
     /// True if a peer was silent for as long as any start may take, and a busy machine was not the reason.
     pub(super) fn had_its_time(&self, transcript: &Transcript, strain: &Strain) -> bool {
-        let slept = |kind: &EventKind| matches!(kind, EventKind::DeadlinePassed { slept: true, .. });
-        let slept = transcript.events.iter().any(|event| slept(&event.kind));
         let waited = waited(transcript);
-        waited >= start_up(self.options) && (slept || !strain.excuses(waited, 1.0))
+        waited >= start_up(self.options) && (slept(transcript) || !strain.excuses(waited, 1.0))
     }
 }
 

@@ -166,10 +166,10 @@ impl Workshop<'_> {
             .iter()
             .filter(|check| check.needs_process && !check.slow && !killers.contains(&check.id))
             .collect();
-        let reasons = self.boundary().description().redundant_checks.iter().copied().flatten();
+        let description = self.boundary().description();
         let found = self.each(WAITERS_PER_JOB, &left, |check| {
             said(format!("check {}", check.id));
-            let looks = if reasons.clone().any(|(id, _)| *id == check.id) { 1 } else { LOOKS };
+            let looks = if description.reasons_to_keep().any(|(id, _)| *id == check.id) { 1 } else { LOOKS };
             let references = self.played.references();
             for mutant in mutants.iter().filter(|mutant| is_at_risk(check, mutant)) {
                 let reference = references.iter().find(|reference| {
