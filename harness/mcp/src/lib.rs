@@ -20,7 +20,7 @@
 //!
 //! **Model.** [`model`] derives the allowed answers to each line. The state of a session has the opening, the
 //! capabilities that the server declares and the cursors that it gave. A wrong answer breaks a clause that depends
-//! on its fault ([`model::Blame`]): a success for an unknown tool breaks another clause than an error with an
+//! on its fault (`Blame` of an allowed answer): a success for an unknown tool breaks another clause than an error with an
 //! unusual code.
 //!
 //! **Rules.** [`rules`] judge a whole conversation: the form of messages, the results of each method, and messages

@@ -228,7 +228,7 @@ pub fn calls(plan: &Plan) -> Option<Vec<Call>> {
 }
 
 /// Counterpart that only waits while fixtures are played, for
-/// [`Boundary::counterpart`](crate::contract::boundary::Boundary::counterpart).
+/// [`Wire::counterpart`](crate::contract::boundary::Wire::counterpart).
 pub struct Bystander;
 
 impl Counterpart for Bystander {

@@ -3,7 +3,7 @@
 //! It shares no code with the reference's codec, so that a mistake of one cannot hide in the other. [`decode`] accepts
 //! exactly RFC 8259 in strict UTF-8 and reports the points that the contract leaves open as [`TextProperties`]. Nothing
 //! recurses: decoding, writing, comparing, cloning and dropping work for any depth of nesting (only serde cannot, see
-//! [`SERDE_DEPTH_MAX`]).
+//! [`serde_form`]).
 
 mod decode;
 mod equivalence;

@@ -129,7 +129,7 @@ impl LivePeer {
         })
     }
 
-    /// Lines that open the session, see [`Boundary::bench_opening`].
+    /// Lines that open the session, see [`bench_opening`](crate::contract::boundary::Benchmark::bench_opening).
     pub fn opening(&self) -> Vec<(Vec<u8>, bool)> {
         self.boundary.bench_opening(&self.facts)
     }
