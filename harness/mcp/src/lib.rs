@@ -20,8 +20,8 @@
 //!
 //! **Model.** [`model`] derives the allowed answers to each line. The state of a session has the opening, the
 //! capabilities that the server declares and the cursors that it gave. A wrong answer breaks a clause that depends
-//! on its fault (`Blame` of an allowed answer): a success for an unknown tool breaks another clause than an error with an
-//! unusual code.
+//! on its fault (`Blame` of an allowed answer): a success for an unknown tool breaks another clause than an error
+//! with an unusual code.
 //!
 //! **Rules.** [`rules`] judge a whole conversation: the form of messages, the results of each method, and messages
 //! beside answers.
