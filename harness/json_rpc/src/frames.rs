@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use include_dir::include_dir;
 
-use peerproof_engine::contract::face::Frame;
+use peerproof_engine::contract::face::{Frame, Reading};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::shorten;
@@ -17,17 +17,23 @@ pub fn is_call(value: &Json) -> bool {
         && value.get("error").is_none()
 }
 
-/// Finding about a frame that is not JSON.
-pub fn undecodable(frame: &Frame<'_>, error: &str) -> Finding {
-    let is_body = frame.status.is_some();
-    let resembles = [&b"{"[..], b"[{"].iter().any(|start| frame.bytes.trim_ascii_start().starts_with(start));
-    let (clause, reason, expected) = match (is_body, resembles) {
-        (true, _) => ("RPC-MSG-05", "reply_not_json", "a reply whose body is a JSON-RPC message"),
-        (false, true) => ("RPC-MSG-05", "reply_not_json", "only JSON-RPC messages, one per line"),
-        (false, false) => ("RPC-FRAME-05", "other_output", "only JSON-RPC messages, one per line"),
-    };
+/// Reading of a frame that is not JSON: an answer if it resembles a message, else other output.
+pub fn undecodable<M>(frame: &Frame<'_>, error: &str) -> Reading<M> {
     let got = format!("{error}: {}", shorten(&String::from_utf8_lossy(frame.bytes), 240));
-    Finding::new(clause, reason, expected, got)
+    let not_json = |expected| Finding::new("RPC-MSG-05", "reply_not_json", expected, got.clone());
+    let only_messages = "only JSON-RPC messages, one per line";
+    if frame.status.is_some() {
+        Reading::Garbled(not_json("a reply whose body is a JSON-RPC message"))
+    } else if resembles_message(frame.bytes) {
+        Reading::Garbled(not_json(only_messages))
+    } else {
+        Reading::Broken(Finding::new("RPC-FRAME-05", "other_output", only_messages, got))
+    }
+}
+
+/// True if text begins as a message or an array of messages does.
+pub fn resembles_message(text: &[u8]) -> bool {
+    [&b"{"[..], b"[{"].iter().any(|start| text.trim_ascii_start().starts_with(start))
 }
 
 /// The JSON values in the complete lines of `out`; looks at `most` lines at most.

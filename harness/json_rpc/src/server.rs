@@ -121,7 +121,7 @@ impl Face for Server {
         let decoded = match json::decode(frame.bytes, &DecodeLimits::default()) {
             Ok(decoded) => decoded,
             Err(_) if is_bare => return Reading::Blank,
-            Err(error) => return Reading::Broken(frames::undecodable(frame, &error.to_string())),
+            Err(error) => return frames::undecodable(frame, &error.to_string()),
         };
         let lone_surrogates = decoded.facts.lone_surrogates;
         let message = |value| Message { value, lone_surrogates };

@@ -25,7 +25,7 @@ use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::{Act, Plan};
 use peerproof_engine::data::transcript::{Event, EventKind, Transcript, strict};
-use peerproof_json_rpc::frames::is_call;
+use peerproof_json_rpc::frames::{is_call, resembles_message};
 use peerproof_json_rpc::model::{AnswerKind, allowed};
 
 /// Reason code of a line that is no JSON.
@@ -94,9 +94,9 @@ impl Face for Server {
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<Json> {
-        let broken = |clause: &str, reason: &str, expected: &str, what: &str| {
+        let wrong = |clause: &str, reason: &str, expected: &str, what: &str| {
             let text = shorten(&String::from_utf8_lossy(frame.bytes), 240).into_owned();
-            Reading::Broken(Finding::new(clause, reason, expected, format!("{what}: {text:?}")))
+            Finding::new(clause, reason, expected, format!("{what}: {text:?}"))
         };
         let decoded = match json::decode(json::trim(frame.bytes), &DecodeLimits::default()) {
             Ok(decoded) => decoded.value,
@@ -107,14 +107,21 @@ impl Face for Server {
                 } else {
                     error.to_string()
                 };
-                return broken(PROTOCOL_ONLY, OTHER_OUTPUT, expected, &what);
+                let finding = wrong(PROTOCOL_ONLY, OTHER_OUTPUT, expected, &what);
+                return match resembles_message(frame.bytes) {
+                    true => Reading::Garbled(finding),
+                    false => Reading::Broken(finding),
+                };
             }
         };
         match &decoded {
             value if is_call(value) => Reading::Beside(decoded),
             Json::Array(items) => Reading::Together { messages: items.clone(), all: decoded },
             Json::Object(_) => Reading::Message(decoded),
-            _ => broken(MESSAGES, "no_message", "each line is a message", "not a JSON object"),
+            _ => {
+                let expected = "each line is a message";
+                Reading::Broken(wrong(MESSAGES, "no_message", expected, "not a JSON object"))
+            }
         }
     }
 

@@ -337,7 +337,10 @@ pub enum Reading<M> {
     Beside(M),
     /// Neither a message nor a fault, such as a blank line.
     Blank,
-    /// Undecodable frame: reason code, clause and description.
+    /// Answer that cannot be decoded. It stands in the place of an answer, so that its request is not reported as
+    /// unanswered.
+    Garbled(Finding),
+    /// Undecodable frame that need not be an answer, such as a log line.
     Broken(Finding),
 }
 

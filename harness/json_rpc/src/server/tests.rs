@@ -189,3 +189,31 @@ fn what_is_malformed_in_an_error_is_not_told_as_a_wrong_code() {
     assert_eq!(found(r#"{"jsonrpc":"2.0","error":"no","id":"a"}"#), ["RPC-MSG-04 error_shape"]);
     assert_eq!(found(&error(-32602, "\"a\"")).len(), 1, "a wrong code that is well-formed");
 }
+
+#[test]
+fn a_garbled_answer_stands_for_the_answer_to_its_request() {
+    let garbled = r#"{"id": "a", "result": NaN}"#;
+    let b = error(-32601, "\"b\"");
+    let judged = |aim: Option<&str>, line: &str| {
+        let mut transcript = transcript(Facts::new(Side::Provider), &[A, B], &[(line, 1), (&b, 2)], true);
+        let mut plan = (*transcript.plan).clone();
+        if let Some(clause) = aim {
+            plan.steps[0].expect = Aim::about(clause);
+        }
+        transcript.plan = plan.into();
+        let findings = judge::judge(&Server, &transcript).findings;
+        let said = |finding: &Finding| (finding.clause.0.clone(), finding.reason.clone(), finding.step);
+        findings.iter().map(said).collect::<Vec<_>>()
+    };
+    let found =
+        |clause: &str, reason: &str, step: Option<usize>| (clause.to_owned(), reason.to_owned(), step);
+    let of_output = found("RPC-MSG-05", "reply_not_json", Some(0));
+    assert_eq!(judged(None, garbled), vec![of_output.clone()]);
+    assert_eq!(
+        judged(Some("RPC-ID-01"), garbled),
+        vec![of_output, found("RPC-ID-01", "reply_not_json", Some(0))]
+    );
+    let with_log_line = judged(None, "called a");
+    assert!(with_log_line.contains(&found("RPC-FRAME-05", "other_output", None)), "{with_log_line:?}");
+    assert!(with_log_line.iter().any(|(_, reason, step)| reason == "no_reply" && *step == Some(0)));
+}

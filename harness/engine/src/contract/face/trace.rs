@@ -102,8 +102,8 @@ pub struct Match<'a, F: Face> {
     pub frame: Option<usize>,
     /// Messages of that frame that answer nothing.
     pub extra: Vec<&'a F::Message>,
-    /// Set if the frame in this position could not be decoded.
-    pub is_garbled: bool,
+    /// Number of the undecodable frame in the place of the answer.
+    pub garbled: Option<usize>,
     /// Messages outside such a frame that answer parts of the group or refuse all of it.
     pub apart: Vec<&'a F::Message>,
 }
@@ -115,7 +115,7 @@ impl<F: Face> Match<'_, F> {
             whole: None,
             frame: None,
             extra: Vec::new(),
-            is_garbled: false,
+            garbled: None,
             apart: Vec::new(),
         }
     }
@@ -153,6 +153,8 @@ pub enum FrameContent<M> {
     },
     /// Allowed message that answers nothing.
     Beside(M),
+    /// Answer that cannot be decoded.
+    Garbled,
     /// No message.
     Nothing,
 }
@@ -163,7 +165,7 @@ impl<M> FrameContent<M> {
         match self {
             Self::Message(message) => std::slice::from_ref(message),
             Self::Together { messages, .. } => messages,
-            Self::Beside(_) | Self::Nothing => &[],
+            Self::Beside(_) | Self::Garbled | Self::Nothing => &[],
         }
     }
 
@@ -173,7 +175,7 @@ impl<M> FrameContent<M> {
             Self::Message(message) | Self::Beside(message) | Self::Together { all: message, .. } => {
                 Some(message)
             }
-            Self::Nothing => None,
+            Self::Garbled | Self::Nothing => None,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Findings about answers that do not fit, are missing or superfluous, and about the end of the process.
 
 use crate::contract::face::{
-    Answer, ExpectedPart, Face, Framing, HttpTrace, Match, PlacedExpectation, SessionTrace, fitting, misfit,
-    phrase,
+    Answer, ExpectedPart, Face, FrameContent, Framing, HttpTrace, Match, Output, PlacedExpectation,
+    SessionTrace, fitting, misfit, phrase,
 };
 use crate::data::ending::Ending;
 use crate::data::finding::{ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature, Repair};
@@ -111,7 +111,15 @@ impl<F: Face> SessionJudge<'_, '_, F> {
                 let broken = broken.filter_map(|(line, output)| Some(output.broken.clone()?.at(line.step)));
                 self.own.findings.extend(broken);
             }
-            _ => self.own.findings.extend(self.heard.output.iter().find_map(|output| output.broken.clone())),
+            _ => {
+                let mut frames = self.heard.output.iter().enumerate();
+                let broken = frames.find_map(|(frame, output)| Some((frame, output.broken.clone()?)));
+                self.own.findings.extend(broken.map(|(frame, finding)| {
+                    let mut exchanges = self.heard.exchanges.iter();
+                    let asked = exchanges.find(|(_, came)| came.garbled == Some(frame));
+                    asked.map_or(finding.clone(), |(asked, _)| finding.at(asked.step))
+                }));
+            }
         }
         let ending = &self.heard.ending;
         let has_rest = !rest.iter().all(u8::is_ascii_whitespace);
@@ -146,7 +154,8 @@ impl<F: Face> SessionJudge<'_, '_, F> {
         self.own.choice = of_head.choice.or(self.own.choice.take());
         self.own.untestable = of_head.untestable.or(self.own.untestable.take());
         self.own.findings.extend(of_head.findings);
-        let is_answered = came.frame.is_some() || came.is_answered() || !came.apart.is_empty();
+        let is_answered =
+            came.frame.is_some() || came.is_answered() || !came.apart.is_empty() || came.garbled.is_some();
         if let Some(status) = exchange.status().filter(|_| !is_answered && !asked.due.may_be_silent()) {
             // An HTTP reply came, so nothing was lost or hung.
             if let Some(part) = asked.due.parts.iter().find(|part| !part.may_be_silent()).filter(|_| !is_said)
@@ -184,6 +193,7 @@ impl<F: Face> SessionJudge<'_, '_, F> {
         }
         let silent =
             came.frame.is_none() && asked.due.whole.as_ref().is_some_and(ExpectedPart::<F>::may_be_silent);
+        let mut garbled = came.garbled;
         for (part, answer) in asked.due.parts.iter().zip(&came.answers) {
             match answer {
                 Some(answer) => self.answer(asked, part, *answer),
@@ -196,7 +206,12 @@ impl<F: Face> SessionJudge<'_, '_, F> {
                         &mut self.own,
                     );
                 }
-                None if came.is_garbled || !came.apart.is_empty() => {}
+                None if came.garbled.is_some() => {
+                    if let Some(frame) = garbled.take() {
+                        self.garbled(asked, part, &self.heard.output[frame]);
+                    }
+                }
+                None if !came.apart.is_empty() => {}
                 None if came.frame.is_some() => {
                     let group = self.face.session_clauses().together;
                     let once = group.map_or(part.clause, |clauses| clauses.once);
@@ -207,6 +222,18 @@ impl<F: Face> SessionJudge<'_, '_, F> {
                 }
                 None => self.missing(asked, part, others_answered_later),
             }
+        }
+    }
+
+    /// Files an undecodable answer under the aim of its step. The finding about the output stands for the first of those
+    /// without an aim.
+    fn garbled(&mut self, asked: &PlacedExpectation<F>, part: &ExpectedPart<F>, output: &Output<F::Message>) {
+        let (FrameContent::Garbled, Some(broken)) = (&output.held, &output.broken) else { return };
+        let first = self.heard.output.iter().find(|output| output.broken.is_some());
+        if asked.aim.is_some() {
+            self.file(asked, Finding { expected: phrase(self.face, part), ..broken.clone() });
+        } else if self.framing != Framing::Bodies && !first.is_some_and(|first| std::ptr::eq(first, output)) {
+            self.own.findings.push(broken.clone().at(asked.step));
         }
     }
 

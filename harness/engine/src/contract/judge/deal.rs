@@ -57,6 +57,8 @@ struct Deal<'p, 'a, F: Face> {
     whole: Vec<Option<usize>>,
     /// Single messages that answer nothing so far.
     left: Vec<usize>,
+    /// Undecodable answers: number of the frame, and index of the event that completed it.
+    garbled: Vec<(usize, usize)>,
 }
 
 impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
@@ -70,6 +72,7 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
         let mut things: Vec<CandidateMessage<'a, F>> = Vec::new();
         let mut frame_of: Vec<usize> = Vec::new();
         let mut groups: Vec<BatchFrame<'a, F>> = Vec::new();
+        let mut garbled = Vec::new();
         for (number, frame) in (first..).zip(output) {
             match &frame.held {
                 FrameContent::Message(message) => {
@@ -77,6 +80,7 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
                     frame_of.push(number);
                 }
                 FrameContent::Together { messages, .. } => groups.push((number, frame, messages)),
+                FrameContent::Garbled => garbled.push((number, frame.place)),
                 FrameContent::Beside(_) | FrameContent::Nothing => {}
             }
         }
@@ -91,7 +95,21 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
         let asked_by = groups_by_keys(face, asked, &groups);
         let came = asked.iter().map(|asked| Match::nothing(asked.due.parts.len())).collect();
         let whole = vec![None; asked.len()];
-        Self { face, asked, came, things, frame_of, groups, asked_by, places, of_place, answers, whole, left }
+        Self {
+            face,
+            asked,
+            came,
+            things,
+            frame_of,
+            groups,
+            asked_by,
+            places,
+            of_place,
+            answers,
+            whole,
+            left,
+            garbled,
+        }
     }
 
     /// Request of a candidate.
@@ -213,7 +231,9 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
 
     /// Assigned answers and unmatched messages.
     fn done(self) -> (Vec<Match<'a, F>>, Vec<&'a F::Message>) {
-        let Self { face, asked, mut came, things, frame_of, groups, places, mut answers, left, .. } = self;
+        let Self {
+            face, asked, mut came, things, frame_of, groups, places, mut answers, left, garbled, ..
+        } = self;
         let left = matching::misfits(face, &places, &things, left, &mut answers);
         for ((number, _, messages), at) in groups.iter().zip(&self.asked_by) {
             let Some(at) = at else { continue };
@@ -247,7 +267,33 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
                 None => extra.push(thing.message),
             }
         }
+        place_garbled(asked, &mut came, &garbled);
         (came, extra)
+    }
+}
+
+/// Assigns undecodable answers to unanswered requests of the latest round before them, in order.
+fn place_garbled<F: Face>(
+    asked: &[&PlacedExpectation<F>],
+    came: &mut [Match<'_, F>],
+    garbled: &[(usize, usize)],
+) {
+    if garbled.is_empty() {
+        return;
+    }
+    let is_open = |at: &usize| {
+        let (asked, came) = (asked[*at], &came[*at]);
+        let mut parts = came.answers.iter().zip(&asked.due.parts);
+        let has_other = came.whole.is_some() || came.frame.is_some() || !came.apart.is_empty();
+        !has_other
+            && parts.any(|(answer, part)| answer.is_none() && !part.may_be_silent() && !part.is_of_entity())
+    };
+    let mut open: Vec<usize> = (0..asked.len()).filter(is_open).collect();
+    open.sort_by_key(|at| Reverse(asked[*at].spot.round));
+    for (number, place) in garbled {
+        if let Some(next) = open.iter().position(|at| asked[*at].spot.sent <= *place) {
+            came[open.remove(next)].garbled = Some(*number);
+        }
     }
 }
 
@@ -287,7 +333,9 @@ fn in_order<'a, F: Face>(
         asked.iter().map(|asked| Match::nothing(asked.due.parts.len())).collect();
     for ((at, part), answer) in parts.into_iter().zip(alignment.answers) {
         let Some((frame, message)) = answer.map(|thing| things[thing]) else { continue };
-        came[at].is_garbled |= message.is_none();
+        if message.is_none() {
+            came[at].garbled = Some(frame);
+        }
         came[at].answers[part] = message.map(|message| Answer { message, frame });
     }
     (came, alignment.extra.into_iter().filter_map(|thing| things[thing].1).collect())

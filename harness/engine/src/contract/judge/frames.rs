@@ -81,6 +81,7 @@ fn output<F: Face>(face: &F, frame: &Frame<'_>, place: usize, at_us: u64) -> Out
         Reading::Together { all, messages } => (FrameContent::Together { all, messages }, None),
         Reading::Beside(message) => (FrameContent::Beside(message), None),
         Reading::Blank => (FrameContent::Nothing, None),
+        Reading::Garbled(finding) => (FrameContent::Garbled, Some(finding)),
         Reading::Broken(finding) => (FrameContent::Nothing, Some(finding)),
     };
     Output { place, at_us, bytes: frame.bytes.len(), held, broken }

@@ -1,6 +1,6 @@
 //! Occasions of findings: the message that a peer was sent, and its circumstances.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -146,7 +146,8 @@ pub fn fill_in(
     let (messages, is_vehicle) = (messages(plan), is_vehicle(plan));
     let mut heard: BTreeMap<Option<usize>, Message> = BTreeMap::new();
     let name = |finding: &Finding| (finding.step, finding.clause.clone(), finding.reason.clone());
-    let told: BTreeSet<_> = findings.iter().map(name).collect();
+    let told: BTreeMap<_, String> =
+        findings.iter().map(|finding| (name(finding), finding.got.clone())).collect();
     for finding in findings {
         let at = finding.step.and_then(|at| message_of(plan, at));
         let at = at.map(|at| fatal(plan, &written, finding, at));
@@ -164,12 +165,16 @@ pub fn fill_in(
         let program = program(&command);
         let ends_it = finding.nature == Nature::Crash || is_refusal_of_all(plan, session, finding);
         let died_with = ends_it.then(|| last_words(transcript, session)).flatten();
-        // A finding that the model makes too needs no other name, and a name that another finding uses is taken.
+        // A finding that the model makes too needs no other name, and a name that another finding uses for another answer
+        // is taken.
         let is_own = by_model.iter().any(|other| name(other) == name(finding));
         let by_itself = by_model
             .iter()
             .filter(|_| !is_own)
-            .find(|other| is_of_one_answer(other, finding) && !told.contains(&name(other)))
+            .find(|other| {
+                is_of_one_answer(other, finding)
+                    && told.get(&name(other)).is_none_or(|got| is_undecodable(other) && *got == finding.got)
+            })
             .map(|other| NamedPart { clause: other.clause.clone(), reason: other.reason.clone() });
         finding.occasion = Some(Box::new(Occasion {
             command,
@@ -184,6 +189,11 @@ pub fn fill_in(
             is_of_method: is_by_method && finding.is_of_refusal(),
         }));
     }
+}
+
+/// True for an answer without repair that came: it could not be decoded.
+fn is_undecodable(finding: &Finding) -> bool {
+    finding.repair.is_none() && !finding.lacks_answer()
 }
 
 /// True if the only message of a session was refused.
