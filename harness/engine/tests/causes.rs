@@ -262,6 +262,24 @@ fn a_plain_request_that_is_refused_names_what_else_is_refused() {
 }
 
 #[test]
+fn a_peer_that_ends_at_a_plain_request_ends_at_others_by_one_fault() {
+    let ended = |clause: &str, reason: &str| {
+        finding(clause, reason).of_nature(Nature::Crash).repaired_by(Repair::Send)
+    };
+    let canary = |finding: Finding| CheckResult {
+        first_canary: Some("serve".to_owned()),
+        ..check("canary", &["A"], vec![finding])
+    };
+    let others = [
+        check("x", &["B"], vec![ended("B", "canary_failed")]),
+        check("y", &["C"], vec![Finding { nature: Nature::Violation, ..ended("C", "no_reply") }]),
+    ];
+    let found = |canary: CheckResult| causes(&[&others[..], &[canary]].concat()).len();
+    assert_eq!(found(canary(ended("A", "ended_early"))), 2, "a missing answer is no end");
+    assert_eq!(found(canary(finding("A", "refused"))), 3);
+}
+
+#[test]
 fn many_members_that_are_wrong_in_one_way_are_one_fault() {
     let lost = |name: &str| misplaced("A", &format!("/metadata/{name}"), "1");
     let four = ["a", "b", "c", "d"].map(lost);

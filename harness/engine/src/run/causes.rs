@@ -192,7 +192,8 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
     let (plain, general) = (plain_faults(&keyed), General::of(checks, &keyed));
     let mut grouped: Vec<Keyed<'_>> = Vec::with_capacity(keyed.len());
     for (own, seen) in &keyed {
-        let as_plain = own.manner(seen.finding).and_then(|manner| plain.get(&manner).copied().cloned());
+        let as_plain =
+            own.manner_of_plain(seen.finding).and_then(|manner| plain.get(&manner).copied().cloned());
         let key = as_plain.or_else(|| general.key(own, *seen)).unwrap_or_else(|| own.clone());
         grouped.push((key, *seen));
     }
@@ -314,7 +315,7 @@ fn named<'a>(key: &FaultKey<'_>, seen: &[CheckFinding<'a>], spectrum: &Spectrum<
 /// wrongly in one manner has one fault.
 fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<ClauseOnlyKey<'a>, &'k FaultKey<'a>> {
     let of_canaries = keyed.iter().filter(|(_, seen)| seen.check.first_canary.is_some());
-    of_canaries.filter_map(|(key, seen)| Some((key.manner(seen.finding)?, key))).collect()
+    of_canaries.filter_map(|(key, seen)| Some((key.manner_of_plain(seen.finding)?, key))).collect()
 }
 
 /// Id of a finding's cause, computed from this finding alone.
@@ -453,6 +454,15 @@ impl<'a> FaultKey<'a> {
     fn manner(&self, finding: &'a Finding) -> Option<ClauseOnlyKey<'a>> {
         let is_by_clause = matches!(self.sign, FaultSign::Clause(_));
         is_by_clause.then_some((self.boundary, self.program, self.reason, finding.repair.as_ref()))
+    }
+
+    /// Manner of a finding that the wrong answer to a plain request may explain. A peer that ends without an answer ends in
+    /// one manner, whatever the message was.
+    fn manner_of_plain(&self, finding: &'a Finding) -> Option<ClauseOnlyKey<'a>> {
+        let has_ended = finding.nature == Nature::Crash && finding.lacks_answer();
+        let is_open = matches!(self.sign, FaultSign::Clause(_) | FaultSign::Breakdown(_));
+        let of_end = (self.boundary, self.program, "crashed", finding.repair.as_ref());
+        (has_ended && is_open).then_some(of_end).or_else(|| self.manner(finding))
     }
 
     /// Manner of a finding that the carriage of its message may explain. A missing answer is one however long the
