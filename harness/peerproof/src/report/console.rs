@@ -43,6 +43,10 @@ pub struct ReportContents {
 
 /// Maximum number of lines of a conversation.
 const LINES_MAX: usize = 15;
+/// Maximum number of rows of the wrong line, and of the message before it.
+const WHOLE_ROWS_MAX: usize = 3;
+/// Prefix of a sent message.
+const WROTE: &str = "→ ";
 /// Maximum number of causes shown in full by default.
 const CAUSES_MAX: usize = 5;
 
@@ -373,13 +377,22 @@ fn in_words(seen: &[BTreeSet<&str>]) -> String {
     if common.is_empty() { all.into_iter().collect::<Vec<_>>().join(" and ") } else { common.join(" or ") }
 }
 
-/// Shows a conversation on less than a screen, with a mark at the line `wrong`.
+/// Shows a conversation on less than a screen, with a mark at the line `wrong`. That line and the message before it may
+/// take several rows; the others are cut.
 fn conversation(lines: &[String], wrong: Option<usize>, printer: &Printer, out: &mut String) {
     let room = printer.columns - 4;
     let (shown, wrong) = abridge(lines.to_vec(), wrong, LINES_MAX);
+    let sent = wrong.and_then(|wrong| shown[..=wrong].iter().rposition(|line| line.starts_with(WROTE)));
     for (at, line) in shown.iter().enumerate() {
-        let (mark, tone) = if wrong == Some(at) { ('>', Tone::Bad) } else { (' ', Tone::Dim) };
-        let _ = writeln!(out, "  {mark} {}", printer.paint(tone, &cut(line, room)));
+        let (mark, tone) = if wrong == Some(at) { ("  > ", Tone::Bad) } else { ("    ", Tone::Dim) };
+        let is_whole = (wrong == Some(at) || sent == Some(at)) && line.chars().count() > room;
+        let _ = match is_whole {
+            true => {
+                let text = printer.paint(tone, &cut(line, room * WHOLE_ROWS_MAX));
+                writeln!(out, "{}", printer.fill(mark, &text))
+            }
+            false => writeln!(out, "{mark}{}", printer.paint(tone, &cut(line, room))),
+        };
     }
     if !lines.is_empty() {
         out.push('\n');
