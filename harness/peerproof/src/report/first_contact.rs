@@ -14,8 +14,27 @@ const LISTENS: &[&str] = &["istening on", "erving at", "erving HTTP", "unning on
 /// Texts that interpreters print when a file of their command line is missing, in lower case.
 const NO_FILE: &[&str] = &["can't open", "cannot open", "cannot find module", "no such file"];
 
+/// Header of messages that are framed by their length.
+const LENGTH_HEADER: &str = "Content-Length:";
+
 /// Text of a server that did not listen in time.
 const NOT_LISTENING: &str = "nothing listens at";
+
+/// Advice about a peer that listens at an address or frames its messages by their length.
+fn other_transport<'a>(came: &str, mut events: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+    if LISTENS.iter().any(|sign| came.contains(sign))
+        || events.any(|line| LISTENS.iter().any(|sign| line.contains(sign)))
+    {
+        return Some(
+            "It seems to be an HTTP server. Configure it as `http` in peerproof.toml, with {address} instead of its \
+             address.",
+        );
+    }
+    came.contains(LENGTH_HEADER).then_some(
+        "It writes `Content-Length` headers as language servers do; this boundary has one message per line and no \
+         headers.",
+    )
+}
 
 /// Guess about a peer without any correct answer, and advice, in one sentence. `None` if the causes say everything.
 /// `boundaries` are all that the peer may belong to, the more telling ones last.
@@ -47,12 +66,8 @@ pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<Strin
         let other = other.name();
         return Some(format!("It answers as a peer of {other}: try `peerproof check {other}`."));
     }
-    if LISTENS.iter().any(|sign| came.contains(sign) || told().any(|line| line.contains(sign))) {
-        return Some(
-            "It seems to be an HTTP server. Configure it as `http` in peerproof.toml, with {address} \
-                     instead of its address."
-                .to_owned(),
-        );
+    if let Some(advice) = other_transport(&came, told()) {
+        return Some(advice.to_owned());
     }
     if told().any(|line| line.starts_with("stderr") && line.to_lowercase().contains("usage:")) {
         return Some("It printed its usage text: it needs other arguments.".to_owned());
