@@ -14,6 +14,7 @@ pub mod carriage;
 pub mod case;
 pub mod check;
 pub mod clause;
+pub(crate) mod crash;
 pub mod ending;
 pub mod facts;
 pub mod filter;

@@ -185,6 +185,9 @@ fn deaths_by_one_error_are_one_cause() {
     let of = |name: &str, with: &str| check(name, &[name], vec![dies(name, with)]);
     assert_eq!(causes(&[of("A", "KeyError: id"), of("B", "KeyError: id")]).len(), 1);
     assert_eq!(causes(&[of("A", "KeyError: id"), of("B", "KeyError: method")]).len(), 2);
+    let mut at_canary = of("B", "KeyError: id");
+    at_canary.findings[0].reason = "canary_failed".to_owned();
+    assert_eq!(causes(&[of("A", "KeyError: id"), at_canary]).len(), 1, "the end is noticed later");
 }
 
 #[test]
@@ -388,6 +391,18 @@ fn many_clauses_broken_in_one_manner_stand_first_and_one_long_conversation_names
     checks.extend(["b-1", "b-2"].map(|name| check(name, &["B"], vec![wrong("B", 9); 4])));
     checks.push(check("short", &["S"], vec![finding("S", "refused")]));
     assert_eq!(clauses(&causes(&checks)), ["B", "S"]);
+}
+
+#[test]
+fn a_lost_message_counts_for_the_clause_that_it_is_sent_for_alone() {
+    let lost = |clause: &str, kind: MessageKind| Finding {
+        occasion: Some(occasion(kind)),
+        ..finding(clause, "no_reply").repaired_by(Repair::Send)
+    };
+    let alone = |clause: &str| check(clause, &[clause], vec![lost(clause, MessageKind::Object)]);
+    let mut checks = vec![check("batch", &["A"], vec![lost("A", MessageKind::Array); 5])];
+    checks.extend(["B", "C", "D", "E", "F"].map(alone));
+    assert_eq!(clauses(&causes(&checks)), ["B"], "any batch that contains the message loses it");
 }
 
 #[test]

@@ -102,41 +102,6 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// First line of a log that names an error, as tracebacks and panics do.
-pub(crate) fn error_line(log: &str) -> Option<&str> {
-    let is_name = |word: &str| word.ends_with("Error:") || word.ends_with("Exception:") || word == "panicked";
-    let names_error = |line: &&str| {
-        line.split_whitespace().any(|word| is_name(word) || word.eq_ignore_ascii_case("error:"))
-    };
-    log.lines().find(names_error)
-}
-
-/// Error message without numbers and without quoted texts other than names, which vary between messages. A panic is
-/// identified by its place.
-pub(crate) fn without_values(message: &str) -> String {
-    if let Some(at) = message.find(" panicked at ") {
-        return message[at..].trim().to_owned();
-    }
-    let is_name = |text: &str| {
-        text.len() <= 30
-            && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
-    let (mut kept, mut rest) = (String::new(), message);
-    while let Some(at) = rest.find(['\'', '"', '`']) {
-        kept.push_str(&rest[..at]);
-        let (quote, behind) = (&rest[at..=at], &rest[at + 1..]);
-        let Some((quoted, after)) = behind.split_once(quote) else { break };
-        if is_name(quoted) {
-            kept.push_str(quoted);
-        }
-        rest = after;
-    }
-    kept.push_str(rest);
-    kept.retain(|char| !char.is_ascii_digit());
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,19 +113,6 @@ mod tests {
         assert!(text.lines().all(|line| line.starts_with("  word") && line.len() <= COLUMNS + 2), "{text}");
         assert_eq!(wrap("", "  "), "");
         assert_eq!(one_line(" a\n b "), "a b");
-    }
-
-    #[test]
-    fn errors_that_differ_in_values_are_alike() {
-        let log = "starting\nTraceback (most recent call last):\nKeyError: 'id'\nbye\n";
-        assert_eq!(error_line(log), Some("KeyError: 'id'"));
-        assert_eq!(error_line("starting\nbye\n"), None);
-        assert_eq!(without_values("KeyError: 'id'"), "KeyError: id");
-        let of_text =
-            |text: &str| without_values(&format!("UnicodeError: 'cp' codec at {text}: \"{text} x\""));
-        assert_eq!(of_text("17"), of_text("4"));
-        let panic = |thread: u32| format!("thread 'main' ({thread}) panicked at src/main.rs:17:5:");
-        assert_eq!(without_values(&panic(8)), "panicked at src/main.rs:17:5:");
     }
 
     #[test]

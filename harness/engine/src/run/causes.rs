@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::data::clause::{ClauseId, Level};
-use crate::data::finding::occasion::MessageKind;
+use crate::data::finding::occasion::{MessageKind, Occasion};
 use crate::data::finding::{CANARY_FAILED, Finding, Nature, Repair};
 use crate::data::rung::Rung;
 use crate::data::text::hex;
@@ -126,6 +126,24 @@ impl<'a> CheckFinding<'a> {
 
     fn is_first(&self) -> bool {
         self.check.findings.first() == Some(self.finding)
+    }
+
+    /// Maximum number of votes of its check for its clause. Whatever a peer loses, the message may be for any clause, so
+    /// only the check of the clause has a vote, and only for a message sent plainly.
+    fn votes_max(&self) -> usize {
+        let is_plainly_aimed =
+            |it: &Occasion| it.is_aimed && !it.is_vehicle && it.stimulus != MessageKind::Array;
+        match &self.finding.occasion {
+            Some(occasion) if self.finding.lacks_answer() => usize::from(is_plainly_aimed(occasion)),
+            _ => VOTES_MAX,
+        }
+    }
+
+    /// True if the message was sent to test the clause. A canary only shows that the peer is still there, but one that is dead
+    /// died of the message before it.
+    fn is_aimed(&self) -> bool {
+        let tells = self.finding.reason != CANARY_FAILED || self.finding.nature == Nature::Crash;
+        tells && self.finding.occasion.as_ref().is_some_and(|it| it.is_aimed)
     }
 
     /// Rung of the message behind the finding. A correct counterpart never sends a message that must be refused.
@@ -425,6 +443,10 @@ impl<'a> FaultKey<'a> {
         let occasion = finding.occasion.as_ref();
         // Records of earlier versions lack the occasion, or the program.
         let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
+        let died_with = occasion.and_then(|it| it.died_with.as_deref());
+        // Only the moment at which the harness notices the end tells these apart.
+        let has_died = died_with.is_some() && finding.nature == Nature::Crash;
+        let reason = if has_died { "crashed" } else { reason };
         let sign = match &finding.repair {
             _ if occasion.is_some_and(|it| it.is_of_method) => FaultSign::Places(&clause.0),
             Some(Repair::Set { at, to }) if !at.is_empty() => FaultSign::Place {
@@ -436,8 +458,10 @@ impl<'a> FaultKey<'a> {
             _ => {
                 let broke_down = matches!(finding.nature, Nature::Crash | Nature::Hang);
                 let stimulus = occasion.map(|it| it.stimulus).filter(|it| broke_down && it.has_no_meaning());
-                let died_with = occasion.and_then(|it| it.died_with.as_deref()).map(FaultSign::Died);
-                died_with.or(stimulus.map(FaultSign::Breakdown)).unwrap_or(FaultSign::Clause(&clause.0))
+                died_with
+                    .map(FaultSign::Died)
+                    .or(stimulus.map(FaultSign::Breakdown))
+                    .unwrap_or(FaultSign::Clause(&clause.0))
             }
         };
         Self { boundary, program, reason, sign }
@@ -566,11 +590,13 @@ impl<'a> Votes<'a> {
         let mut found: BTreeMap<_, usize> = BTreeMap::new();
         for seen in seen {
             checks.entry(&seen.finding.clause).or_default().insert(seen.check.id.as_str());
-            *found.entry((seen.fault.0, seen.check.id.as_str())).or_default() += 1;
+            let most = seen.votes_max();
+            let votes = found.entry((seen.fault.0, seen.check.id.as_str())).or_default();
+            *votes += usize::from(*votes < most);
         }
         let mut findings: BTreeMap<_, usize> = BTreeMap::new();
         for ((clause, _), count) in found.iter().filter(|_| matches!(key.sign, FaultSign::Manner)) {
-            *findings.entry(*clause).or_default() += (*count).min(VOTES_MAX);
+            *findings.entry(*clause).or_default() += *count;
         }
         Self { findings, checks }
     }
@@ -597,7 +623,7 @@ struct Breadth<'a> {
     is_plain: Reverse<bool>,
     /// The first finding of a check, which its conversation shows, comes before the others.
     is_beside: bool,
-    /// A message sent plainly comes before one that is cut, large or one of several in one write.
+    /// A message sent plainly comes before one that is cut, large, or one of several in one write or one array.
     is_vehicle: bool,
     /// A message that tests the clause comes before one for another clause or none.
     is_aimed: Reverse<bool>,
@@ -631,8 +657,8 @@ impl<'a> Breadth<'a> {
                 check.first_canary.is_some() && !matches!(finding.nature, Nature::Crash | Nature::Hang),
             ),
             is_beside: !seen.is_first(),
-            is_vehicle: occasion.is_some_and(|it| it.is_vehicle),
-            is_aimed: Reverse(finding.reason != CANARY_FAILED && occasion.is_some_and(|it| it.is_aimed)),
+            is_vehicle: occasion.is_some_and(|it| it.is_vehicle || it.stimulus == MessageKind::Array),
+            is_aimed: Reverse(seen.is_aimed()),
             is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
             failing_permille: Reverse(spectrum.failing_permille(&finding.clause)),
             checks: Reverse(votes.checks.get(&finding.clause).map_or(0, BTreeSet::len)),

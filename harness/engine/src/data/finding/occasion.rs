@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::data::clause::ClauseId;
+use crate::data::crash::error_identity;
 use crate::data::finding::{Finding, Nature, Repair};
 use crate::data::json::{self, DecodeLimits, Json};
 use crate::data::payload::{Payload, Vars};
 use crate::data::plan::{Act, Chunking, Plan, Step};
-use crate::data::text::{error_line, without_values};
 use crate::data::transcript::{EventKind, Transcript};
 
 /// Circumstances of a finding. With the finding they identify the fault.
@@ -205,7 +205,7 @@ fn is_refusal_of_all(plan: &Plan, session: usize, finding: &Finding) -> bool {
 /// Error that the process of a session wrote.
 fn last_words(transcript: &Transcript, session: usize) -> Option<String> {
     transcript.of(session).find_map(|event| match &event.kind {
-        EventKind::Stderr { bytes, .. } => error_line(&String::from_utf8_lossy(&bytes.0)).map(without_values),
+        EventKind::Stderr { bytes, .. } => error_identity(&String::from_utf8_lossy(&bytes.0)),
         _ => None,
     })
 }

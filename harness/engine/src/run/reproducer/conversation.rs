@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
+use crate::data::crash::error_line;
 use crate::data::finding::Finding;
 use crate::data::pace::written;
 use crate::data::payload::{Payload, shorten};
-use crate::data::text::{error_line, visible};
+use crate::data::text::visible;
 use crate::data::transcript::{
     Awaited, EventKind, Exit, FolderChange, FoundKind, SightResult, StdinState, Transcript,
 };
@@ -166,6 +167,8 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding) -> Option<usize> {
         .or_else(|| last(&is_quoted))
         .or_else(|| lines.iter().position(|line| of_step(line) && quotes(finding, line)))
         .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
+        // Output that belongs to no message is a finding about the end of its session.
+        .or_else(|| lines.iter().position(|line| quotes(finding, line)))
         .or_else(|| last(&|line| of_step(line) && is_answer(line)))
         .or_else(|| last(&|line| of_step(line) && line.text.starts_with(WROTE)))
 }
@@ -519,6 +522,8 @@ mod tests {
         assert_eq!(wrong("byte 0: expected a value, found `h`: hello banner"), Some(2));
         assert_eq!(wrong("exit status 1, {\"ok\":true}"), Some(1));
         assert_eq!(wrong("exit status 1"), Some(3));
+        let at_end = Finding::new("C", "other_output", "other", "byte 0: `h`: hello banner").at(7);
+        assert_eq!(wrong_line(&lines, &at_end), Some(2), "the step of the end shows no line");
     }
 
     #[test]
