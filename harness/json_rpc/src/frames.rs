@@ -80,7 +80,7 @@ pub fn violations(response: &Json) -> Vec<Finding> {
             let expected = "a response with `id`; null if the id of the request is unreadable";
             add("RPC-MSG-03", "id_missing", expected, other("/id"));
         }
-        Some(Json::String(_) | Json::Number(_) | Json::Null) => {}
+        Some(id) if !is_no_id(id) => {}
         Some(_) => add("RPC-MSG-03", "id_type", "`id` is a string, a number or null", other("/id")),
     }
     if let Some(error) = response.get("error").filter(|_| response.get("result").is_none()) {
@@ -98,6 +98,11 @@ pub fn violations(response: &Json) -> Vec<Finding> {
         findings.extend(schema_violation(response));
     }
     findings
+}
+
+/// True for a value whose type no id has.
+pub(crate) fn is_no_id(value: &Json) -> bool {
+    !matches!(value, Json::String(_) | Json::Number(_) | Json::Null)
 }
 
 /// First fault that the JSON Schema of a response finds.

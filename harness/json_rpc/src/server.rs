@@ -41,6 +41,11 @@ pub const LIVES_ON: SurvivalClause = SurvivalClause {
     reasons: &["crashed", "hung", "ended_early", "output_flood", "memory_flood"],
 };
 const UTF_8: &str = "RPC-JSON-02";
+const NOTIFICATIONS: &str = "RPC-NOTE-01";
+/// Clause: ids of other types than string, number and null are refused with id null.
+const ID_TYPES: &str = "RPC-ID-05";
+/// Reason code of an answer with the id of a wrong type that its request has.
+const ID_ECHOED: &str = "id_echoed";
 const TOO_LARGE: &str = "RPC-SIZE-02";
 /// Clauses that only a result can prove.
 const OF_RESULTS: [&str; 5] = ["RPC-EXEC-02", "RPC-EXEC-03", "RPC-PLAN-01", "RPC-PLAN-02", "RPC-PLAN-03"];
@@ -160,6 +165,17 @@ impl Face for Server {
         let Some(misfit) = came.first().and_then(|message| way.misfit(id, &message.value)) else {
             return Ok(());
         };
+        let came = came.first().and_then(|message| message.value.get("id"));
+        let rank = misfit as u8;
+        if unit.clause == NOTIFICATIONS {
+            return Err(Misfit { rank, clause: None, reason: "answered", repair: Repair::Drop });
+        }
+        if unit.clause == ID_TYPES && came.is_some_and(frames::is_no_id) {
+            return Err(Misfit { rank, clause: None, reason: ID_ECHOED, repair: Repair::other("/id") });
+        }
+        if misfit == allowed::Misfit::WrongId && came.is_none() {
+            return Err(Misfit { rank, clause: None, reason: "id_missing", repair: Repair::other("/id") });
+        }
         let to = match (misfit, &way.what) {
             (allowed::Misfit::WrongId, _) if way.id == IdRule::Own => id.map(Json::to_text),
             (allowed::Misfit::WrongId, _) if way.id == IdRule::Null => Some("null".to_owned()),
@@ -172,7 +188,7 @@ impl Face for Server {
         let repair = Repair::Set { at: misfit.place().to_owned(), to };
         let of_id = misfit == allowed::Misfit::WrongId && way.id == IdRule::Own;
         let clause = id.filter(|_| of_id).map(clause_of_id);
-        Err(Misfit { rank: misfit as u8, clause, reason: misfit.reason(), repair })
+        Err(Misfit { rank, clause, reason: misfit.reason(), repair })
     }
 
     fn fits(&self, unit: &RequestPart, way: &AllowedAnswer, came: &[&Message]) -> bool {
@@ -188,7 +204,7 @@ impl Face for Server {
             }
             _ => false,
         };
-        frames::violations(&message.value).iter().any(is_around)
+        misfit.reason != ID_ECHOED && frames::violations(&message.value).iter().any(is_around)
     }
 
     fn shows(

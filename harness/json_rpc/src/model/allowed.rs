@@ -16,6 +16,11 @@ pub enum Codes {
 }
 
 impl Codes {
+    /// True if only messages that are no requests get these codes.
+    fn is_of_invalid(self) -> bool {
+        matches!(self, Self::Of(codes) if codes.iter().all(|it| matches!(*it, code::PARSE | code::REQUEST)))
+    }
+
     fn has(self, code: i64) -> bool {
         match self {
             Self::Of(codes) => codes.contains(&code),
@@ -206,7 +211,7 @@ pub enum Misfit {
     WrongResult,
     /// An error instead of a result.
     Refused,
-    /// A result instead of an error.
+    /// A result instead of an error, or an error that only a valid request gets.
     Accepted,
 }
 
@@ -249,8 +254,13 @@ impl AllowedAnswer {
             }
             AnswerKind::Error(_) if !error => return Some(Misfit::Accepted),
             AnswerKind::Error(codes) => {
-                if !came.is_some_and(|code| codes.has(code)) {
-                    return Some(Misfit::WrongCode);
+                match came {
+                    Some(code) if codes.has(code) => {}
+                    // Only a message that was taken for a request has a method and params.
+                    Some(code::METHOD | code::PARAMS) if codes.is_of_invalid() => {
+                        return Some(Misfit::Accepted);
+                    }
+                    _ => return Some(Misfit::WrongCode),
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{frames, model, rates, rules, traces};
-use super::Server;
+use super::{ID_TYPES, Server};
 use peerproof_engine::contract::face::{Framing, Match, PlacedExpectation, SessionTrace, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::payload::shorten;
@@ -19,11 +19,15 @@ pub(super) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>)
     let mut found = Vec::new();
     // First refusal of a signature. Only one refusal that differs from it is reported.
     let (mut unauthorized, mut has_differed): (Option<String>, bool) = (None, false);
+    // A request whose id has a wrong type is to be refused. Its own finding covers an id that came back.
+    let mut parts = heard.exchanges.iter().flat_map(|(asked, _)| &asked.due.parts);
+    let has_wrong_ids = parts.any(|part| part.clause == ID_TYPES);
     for (asked, unit, answer) in heard.answers() {
         let response = &answer.message.value;
         let mut add = |finding: Finding| found.push(finding.at(asked.step));
         if !unit.extra.old {
-            frames::violations(response).into_iter().for_each(&mut add);
+            let is_covered = |finding: &Finding| has_wrong_ids && finding.reason == "id_type";
+            frames::violations(response).into_iter().filter(|it| !is_covered(it)).for_each(&mut add);
             has_key.then(|| model::auth::violation(response)).flatten().into_iter().for_each(&mut add);
             is_limited.then(|| model::rate::violation(response)).flatten().into_iter().for_each(&mut add);
         }

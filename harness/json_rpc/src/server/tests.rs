@@ -178,16 +178,48 @@ fn a_call_refused_without_right_or_lost_may_have_run_and_may_not() {
     assert_eq!(counted(Some(right), 2).len(), 1);
 }
 
+/// Clauses and reasons of findings about the response to a request.
+fn of_response(request: &str, response: &str) -> Vec<String> {
+    let transcript = transcript(Facts::new(Side::Provider), &[request], &[(response, 1)], true);
+    let found = judge(&transcript).findings.into_iter();
+    found.map(|finding| format!("{} {}", finding.clause, finding.reason)).collect()
+}
+
 #[test]
 fn what_is_malformed_in_an_error_is_not_told_as_a_wrong_code() {
-    let found = |response: &str| {
-        let transcript = transcript(Facts::new(Side::Provider), &[A], &[(response, 1)], true);
-        let found = judge(&transcript).findings.into_iter();
-        found.map(|finding| format!("{} {}", finding.clause, finding.reason)).collect::<Vec<_>>()
-    };
+    let found = |response: &str| of_response(A, response);
     assert_eq!(found(&error(-32601, "\"a\"").replace("-32601", "\"-32601\"")), ["RPC-MSG-04 error_code"]);
     assert_eq!(found(r#"{"jsonrpc":"2.0","error":"no","id":"a"}"#), ["RPC-MSG-04 error_shape"]);
     assert_eq!(found(&error(-32602, "\"a\"")).len(), 1, "a wrong code that is well-formed");
+}
+
+#[test]
+fn an_id_of_a_wrong_type_that_comes_back_is_one_fault_whatever_the_answer_is() {
+    let request = A.replace("\"a\"", "[1]");
+    let result = r#"{"jsonrpc":"2.0","result":1,"id":[1]}"#;
+    for response in [&error(-32601, "[1]"), &error(-32600, "[1]"), result] {
+        assert_eq!(of_response(&request, response), ["RPC-ID-05 id_echoed"], "{response}");
+    }
+    assert_eq!(of_response(&request, &error(-32600, "null")), [""; 0]);
+    assert_eq!(of_response(&request, &error(-32601, "null")), ["RPC-ID-05 wrong_code"]);
+    assert!(of_response(A, &error(-32601, "[1]")).contains(&"RPC-MSG-03 id_type".to_owned()));
+}
+
+#[test]
+fn an_answer_to_a_notification_is_one_fault_also_in_a_batch() {
+    let answer = error(-32601, "null");
+    assert_eq!(of_response(NOTE, &answer), ["RPC-NOTE-01 answered"]);
+    let batch = format!("[{NOTE}]");
+    assert_eq!(of_response(&batch, &format!("[{answer}]")), ["RPC-NOTE-01 answered"]);
+    assert_eq!(of_response(&batch, "[]"), ["RPC-BATCH-04 answered"]);
+}
+
+#[test]
+fn an_answer_without_an_id_lacks_it_also_where_the_request_is_of_json_rpc_1() {
+    let facts = Facts { requirements: "spec".to_owned(), ..Facts::new(Side::Provider) };
+    let answer = r#"{"error":{"code":-32600,"message":"m"}}"#;
+    let found = judge(&transcript(facts, &["{}"], &[(answer, 1)], true)).findings;
+    assert_eq!(found.iter().map(|finding| finding.reason.as_str()).collect::<Vec<_>>(), ["id_missing"]);
 }
 
 #[test]

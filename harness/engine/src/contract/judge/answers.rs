@@ -226,11 +226,11 @@ impl<F: Face> SessionJudge<'_, '_, F> {
     }
 
     /// Files an undecodable answer under the aim of its step. The finding about the output stands for the first of those
-    /// without an aim.
+    /// without an aim, and of canaries, which only ask for an answer.
     fn garbled(&mut self, asked: &PlacedExpectation<F>, part: &ExpectedPart<F>, output: &Output<F::Message>) {
         let (FrameContent::Garbled, Some(broken)) = (&output.held, &output.broken) else { return };
         let first = self.heard.output.iter().find(|output| output.broken.is_some());
-        if asked.aim.is_some() {
+        if asked.aim.is_some() && !asked.canary {
             self.file(asked, Finding { expected: phrase(self.face, part), ..broken.clone() });
         } else if self.framing != Framing::Bodies && !first.is_some_and(|first| std::ptr::eq(first, output)) {
             self.own.findings.push(broken.clone().at(asked.step));
@@ -250,10 +250,11 @@ impl<F: Face> SessionJudge<'_, '_, F> {
         {
             let expected = format!("no reply to a {} without requests", clauses.group);
             let got = shorten(&got, QUOTED_CHARS).into_owned();
-            self.file(
-                asked,
-                Finding::new(clauses.nothing, "answered", expected, got).repaired_by(Repair::Drop),
-            );
+            // Only an empty frame is about the group rather than about its members.
+            let has_answer = came.is_answered() || !came.apart.is_empty() || !came.extra.is_empty();
+            let member = asked.due.parts.first().filter(|_| has_answer);
+            let clause = member.map_or(clauses.nothing, |part| part.clause);
+            self.file(asked, Finding::new(clause, "answered", expected, got).repaired_by(Repair::Drop));
             return;
         }
         for message in &came.apart {
