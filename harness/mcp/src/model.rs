@@ -27,7 +27,7 @@ pub(crate) mod request;
 
 pub(crate) use allowed_answer::{Allowed, AllowedAnswer, RequestNotes, RequestPart};
 pub(crate) use allowed_answer::{NO_ERROR, is_tool_error};
-pub(crate) use request::LEVELS;
+pub(crate) use request::{CANCELLED, LEVELS};
 
 pub(crate) use super::unknown::{UNKNOWN_CURSOR, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI};
 use allowed_answer::{any_reply, error_but, error_of, error_with_any_id, result, unit};

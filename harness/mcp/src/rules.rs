@@ -139,8 +139,11 @@ fn results<'a>(
     method: &str,
 ) -> Vec<(&'a PlacedExpectation<Server>, &'a RequestPart, &'a Json)> {
     let of_method = heard.answers().filter(|(_, unit, _)| unit.extra.method.as_deref() == Some(method));
-    // A result that is not an object breaks the form of messages, and nothing else.
-    let result = |message: &'a Json| message.get("result").filter(|result| result.as_object().is_some());
+    // A result that is not an object, or that stands beside an error, breaks the form of messages, and nothing else.
+    let result = |message: &'a Json| {
+        let is_only = message.get("error").is_none_or(Json::is_null);
+        message.get("result").filter(|result| is_only && result.as_object().is_some())
+    };
     of_method.filter_map(|(asked, unit, answer)| Some((asked, unit, result(answer.message)?))).collect()
 }
 

@@ -3,7 +3,7 @@
 use super::connection::{ANSWERS, INITIALIZE, OPENING};
 pub use super::model::Server;
 use super::model::{
-    AllowedAnswer, Asking, NO_ERROR, RequestNotes, RequestPart, State, ends_opening, is_tool_error,
+    AllowedAnswer, Asking, CANCELLED, NO_ERROR, RequestNotes, RequestPart, State, ends_opening, is_tool_error,
 };
 use super::rules;
 use super::server_knowledge::ServerKnowledge;
@@ -262,8 +262,7 @@ fn revise(trace: &Trace<'_, Server>, judgement: &mut Judgement) {
         // A second answer is a surplus, whatever its request tests.
         let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
         // An answer with a readable id does not answer a notification.
-        let is_of_request =
-            finding.reason == "answered" && finding.clause.0 != SILENT[1] && has_readable_id(trace, finding);
+        let is_of_request = finding.reason == "answered" && has_readable_id(trace, finding);
         if is_of_request && finding.repair == Some(Repair::Drop) {
             (finding.clause, finding.reason) = (SESSION_CLAUSES.one_reply.into(), "extra_reply".to_owned());
         }
@@ -294,11 +293,14 @@ fn is_refusal(trace: &Trace<'_, Server>, finding: &Finding) -> bool {
     first.is_some_and(|(_, message)| message.get("error").is_some() && is_null(message))
 }
 
-/// True if the message of a step that must not be answered got an answer with a readable id.
+/// True if a notification got an answer with a readable id. The answer to a cancellation may have that of its request.
 fn has_readable_id(trace: &Trace<'_, Server>, finding: &Finding) -> bool {
     let answers = heard_with(trace, finding).into_iter().flat_map(SessionTrace::answers);
     let mut of_step = answers.filter(|(asked, ..)| Some(asked.step) == finding.step);
-    of_step.any(|(_, unit, answer)| unit.must_be_silent() && Server.key(answer.message).is_some())
+    of_step.any(|(_, unit, answer)| {
+        let cancels = unit.extra.method.as_deref() == Some(CANCELLED);
+        unit.must_be_silent() && !cancels && Server.key(answer.message).is_some()
+    })
 }
 
 /// True where something else than messages came behind the step of a missing answer, which is in it then.
@@ -406,6 +408,8 @@ pub fn answers(step: &peerproof_engine::data::plan::Step, frame: &[u8]) -> bool 
 mod tests {
     use std::sync::Arc;
 
+    use serde_json::json;
+
     use super::*;
     use crate::talk::Talk;
     use peerproof_engine::data::clause::Side;
@@ -458,6 +462,30 @@ mod tests {
         let stray = format!("{pong}\n{}", r#"{"jsonrpc":"2.0","id":"stray","result":{}}"#);
         assert_eq!(judged(plan(), &[OPENED, "", &stray]), ["MCP-BAS-02 extra_reply"]);
         assert_eq!(judged(plan(), &[OPENED, "", &format!("{pong}\n{pong}")]), ["MCP-BAS-02 extra_reply"]);
+    }
+
+    #[test]
+    fn a_result_beside_an_error_is_one_fault() {
+        let plan = talk(|talk| {
+            talk.request("tools/list", None);
+        });
+        let both = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"m"},"result":{}}"#;
+        let found = judged(plan, &[OPENED, "", both]);
+        assert!(found.contains(&"MCP-BAS-03 result_and_error".to_owned()), "{found:?}");
+        assert!(!found.contains(&"MCP-CAP-01 member_missing".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn an_answer_to_a_cancellation_is_an_answer_to_a_notification() {
+        let plan = |aim: Option<&str>| {
+            talk(|talk| {
+                aim.into_iter().for_each(|clause| _ = talk.aim(clause));
+                talk.notify("notifications/cancelled", Some(json!({ "requestId": 7 })));
+            })
+        };
+        let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}"#;
+        assert_eq!(judged(plan(None), &[OPENED, "", error]), ["MCP-BAS-05 answered"]);
+        assert_eq!(judged(plan(Some("MCP-CAN-02")), &[OPENED, "", error]), ["MCP-CAN-02 answered"]);
     }
 
     #[test]

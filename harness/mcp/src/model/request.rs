@@ -111,13 +111,13 @@ pub(crate) fn is_known(method: &str) -> bool {
         || OTHERS.iter().any(|other| method.starts_with(other))
 }
 
+/// Notification that cancels a request.
+pub(crate) const CANCELLED: &str = "notifications/cancelled";
+
 fn notification(message: &Json) -> RequestPart {
     let mut unit = unit(None, "MCP-BAS-05", vec![Allowed::silence()]);
     let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
-    let cancels = message.pointer("/params/requestId").filter(|_| method == "notifications/cancelled");
-    if method == "notifications/cancelled" {
-        unit.clause = "MCP-CAN-02";
-    }
+    let cancels = message.pointer("/params/requestId").filter(|_| method == CANCELLED);
     let (method, params) = (Some(method.to_owned()), message.get("params").cloned());
     unit.extra = RequestNotes { method, params, cancels: cancels.cloned(), ..unit.extra };
     unit

@@ -239,7 +239,8 @@ fn tool(form: &mut Form<'_>) {
         );
     }
     for at in ["/inputSchema", "/outputSchema"] {
-        if let Some(fault) = item.pointer(at).and_then(Schema::fault_of_peer) {
+        let schema = item.pointer(at).filter(|schema| schema.as_object().is_some());
+        if let Some(fault) = schema.and_then(Schema::fault_of_peer) {
             let expected = format!("a valid JSON Schema; {fault}");
             form.fault(SCHEMAS, "invalid_schema", at, &expected);
         }

@@ -46,7 +46,9 @@ pub(super) fn judge(trace: &Trace<'_, Server>, heard: &SessionTrace<'_, Server>)
         {
             conforms(&mut form, &schema.to_string(), structured);
         }
+        let has_content = result.get("content").is_none_or(|content| content.as_array().is_some());
         if let Some(structured) = structured.filter(|value| value.as_object().is_some() && !is_error)
+            && has_content
             && !has_text(result, structured)
         {
             let expected = "a text block with the JSON of `structuredContent`";
