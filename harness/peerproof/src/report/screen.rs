@@ -132,10 +132,10 @@ impl<'r> ReportedCause<'r> {
         })
     }
 
-    /// Rule that the peer breaks. The title of a first canary tells only of a plain request.
+    /// Rule that the peer breaks: the title of the check if the check is about the clause, else the text of the clause.
     pub fn rule(&self) -> &'r str {
         let first = self.check.clauses.first().map(|clause| &clause.id);
-        let is_beside = self.check.first_canary.is_some() && first != Some(&self.cause.clause);
+        let is_beside = first != Some(&self.cause.clause);
         self.clause.filter(|_| is_beside).map_or(self.check.title.as_str(), |clause| clause.text.as_str())
     }
 
