@@ -623,8 +623,10 @@ struct Breadth<'a> {
     is_plain: Reverse<bool>,
     /// The first finding of a check, which its conversation shows, comes before the others.
     is_beside: bool,
-    /// A message sent plainly comes before one that is cut, large, or one of several in one write or one array.
+    /// A message sent plainly comes before one that is cut, large or one of several in one write.
     is_vehicle: bool,
+    /// A single message comes before one in an array.
+    is_in_array: bool,
     /// A message that tests the clause comes before one for another clause or none.
     is_aimed: Reverse<bool>,
     /// A check that lists the clause first comes before others.
@@ -657,7 +659,8 @@ impl<'a> Breadth<'a> {
                 check.first_canary.is_some() && !matches!(finding.nature, Nature::Crash | Nature::Hang),
             ),
             is_beside: !seen.is_first(),
-            is_vehicle: occasion.is_some_and(|it| it.is_vehicle || it.stimulus == MessageKind::Array),
+            is_vehicle: occasion.is_some_and(|it| it.is_vehicle),
+            is_in_array: occasion.is_some_and(|it| it.stimulus == MessageKind::Array),
             is_aimed: Reverse(seen.is_aimed()),
             is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
             failing_permille: Reverse(spectrum.failing_permille(&finding.clause)),
