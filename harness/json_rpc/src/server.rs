@@ -204,7 +204,8 @@ impl Face for Server {
             }
             _ => false,
         };
-        misfit.reason != ID_ECHOED && frames::violations(&message.value).iter().any(is_around)
+        let is_scalar = !matches!(message.value, Json::Object(_) | Json::Array(_));
+        is_scalar || misfit.reason != ID_ECHOED && frames::violations(&message.value).iter().any(is_around)
     }
 
     fn shows(
@@ -260,6 +261,15 @@ impl Face for Server {
             },
             http::connections,
         ]
+    }
+
+    fn revise(&self, _: &Trace<'_, Self>, judgement: &mut Judgement) {
+        // Everything else follows from headers before each message, as language servers write them.
+        let has_header =
+            |finding: &Finding| finding.clause.0 == PROTOCOL_ONLY && finding.got.contains("Content-Length:");
+        if judgement.findings.iter().any(has_header) {
+            judgement.findings.retain(has_header);
+        }
     }
 
     fn may_repeat(&self, unit: &RequestPart) -> bool {

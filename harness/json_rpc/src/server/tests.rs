@@ -215,6 +215,18 @@ fn an_answer_to_a_notification_is_one_fault_also_in_a_batch() {
 }
 
 #[test]
+fn headers_before_messages_explain_everything_else() {
+    let body = error(-32601, "\"a\"");
+    let framed = format!("Content-Length: {}\r\n\r\n{body}Content-Length: 9\r\n\r", body.len());
+    assert_eq!(of_response(A, &framed), ["RPC-FRAME-05 other_output"]);
+}
+
+#[test]
+fn an_answer_that_is_no_object_is_one_fault() {
+    assert_eq!(of_response(A, r#""{\"jsonrpc\":\"2.0\"}""#), ["RPC-MSG-05 not_an_object"]);
+}
+
+#[test]
 fn an_answer_without_an_id_lacks_it_also_where_the_request_is_of_json_rpc_1() {
     let facts = Facts { requirements: "spec".to_owned(), ..Facts::new(Side::Provider) };
     let answer = r#"{"error":{"code":-32600,"message":"m"}}"#;

@@ -176,7 +176,7 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding) -> Option<usize> {
 /// True if a finding quotes a received line behind other words, as in `byte 0: expected a value: hello`.
 fn quotes(finding: &Finding, line: &ShownLine) -> bool {
     let Some(came) = line.text.strip_prefix(CAME) else { return false };
-    let whole = came.strip_suffix(NO_LINE_FEED).unwrap_or(came);
+    let whole = came.strip_suffix(NO_LINE_FEED).unwrap_or(came).trim_end_matches("\\r");
     let (head, got) = (bare(whole.split('…').next().unwrap_or(whole)), bare(&visible(&finding.got)));
     head.len() >= QUOTE_BYTES_MIN && got.contains(&head)
 }

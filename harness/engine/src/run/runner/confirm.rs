@@ -311,6 +311,10 @@ impl RunContext<'_> {
         if is_costly && lock(&self.silent_canaries).contains(&check.id) {
             return 1;
         }
+        // A process that does not end costs its whole deadline each time.
+        if first.reason == "does_not_end" && self.silences.has(first) {
+            return 1;
+        }
         if is_costly || self.silences.has_like(first) { total.min(2) } else { total }
     }
 
