@@ -186,8 +186,8 @@ fn what_answers_a_batch_over_http_belongs_to_the_batch() {
     };
     let key = |clause: &str, reason: &str| vec![(clause.to_owned(), reason.to_owned())];
     let notes = format!("[{note},{note}]");
-    assert_eq!(keys(&notes, response), key("RPC-BATCH-04", "answered"));
-    assert_eq!(keys(&notes, &format!("[{response}]")), key("RPC-BATCH-04", "answered"));
+    assert_eq!(keys(&notes, response), key("RPC-NOTE-01", "answered"));
+    assert_eq!(keys(&notes, &format!("[{response}]")), key("RPC-NOTE-01", "answered"));
     let bare = response.replace("null", "1");
     assert_eq!(keys(&format!("[{call},{note}]"), &bare), key("RPC-BATCH-01", "no_array"));
 }
