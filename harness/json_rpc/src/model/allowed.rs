@@ -256,8 +256,8 @@ impl AllowedAnswer {
             AnswerKind::Error(codes) => {
                 match came {
                     Some(code) if codes.has(code) => {}
-                    // Only a message that was taken for a request has a method and params.
-                    Some(code::METHOD | code::PARAMS) if codes.is_of_invalid() => {
+                    // Only a message that was taken for a request has a method.
+                    Some(code::METHOD) if codes.is_of_invalid() => {
                         return Some(Misfit::Accepted);
                     }
                     _ => return Some(Misfit::WrongCode),
