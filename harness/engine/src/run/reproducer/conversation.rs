@@ -128,6 +128,8 @@ const FAILED: &str = "✗ ";
 /// Prefixes of the title of a process and of its standard error.
 const TITLE: &str = "— process ";
 const STDERR: &str = "· stderr ";
+/// Prefix of the head of an HTTP reply.
+const HTTP: &str = "· HTTP ";
 /// Line that replaces an opening.
 const OPENED: &str = "· session opened";
 /// Suffix of a line that is cut off.
@@ -150,8 +152,8 @@ impl ShownLine {
     }
 }
 
-/// Index of the line that shows a finding: the answer it quotes, or else the failure, the last answer or the message of
-/// its step.
+/// Index of the line that shows a finding: the HTTP status or the answer it quotes, or else the failure, the last answer
+/// or the message of its step.
 fn wrong_line(lines: &[ShownLine], finding: &Finding) -> Option<usize> {
     let bare = |text: &str| bare(text).chars().take(ALIKE_CHARS).collect::<String>();
     let got = bare(&finding.got);
@@ -163,7 +165,12 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding) -> Option<usize> {
     let last = |is_it: &dyn Fn(&ShownLine) -> bool| lines.iter().rposition(is_it);
     // Other lines do not stand for the missing answer.
     let is_answer = |line: &ShownLine| !finding.lacks_answer() && line.text.starts_with(CAME);
-    last(&|line| of_step(line) && is_quoted(line))
+    let is_status = |line: &ShownLine| {
+        let status = line.text.strip_prefix(HTTP).and_then(|head| head.get(..3));
+        status.is_some_and(|status| finding.got.contains(&format!("status {status}")))
+    };
+    last(&|line| of_step(line) && is_status(line))
+        .or_else(|| last(&|line| of_step(line) && is_quoted(line)))
         .or_else(|| last(&is_quoted))
         .or_else(|| lines.iter().position(|line| of_step(line) && quotes(finding, line)))
         .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
@@ -224,7 +231,9 @@ fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown
                 said.extend(line(kind, chars_max));
             }
         }
-        if said.is_empty() {
+        let has_head = || lines.last().is_some_and(|line: &ShownLine| line.text.starts_with(HTTP));
+        let is_empty_body = || said == [CAME] && has_head();
+        if said.is_empty() || is_empty_body() {
             continue;
         }
         if sessions > 1 && current != Some(event.session) {
@@ -273,7 +282,7 @@ fn line(kind: &EventKind, chars_max: usize) -> Option<String> {
         EventKind::HttpReply { status, content_type, body_bytes, connection, .. } => {
             let on = if *connection == 0 { String::new() } else { format!(" on connection {connection}") };
             let of = content_type.as_deref().map(|name| format!(" of {name}")).unwrap_or_default();
-            format!("· HTTP {status}{on}, {body_bytes} bytes{of}")
+            format!("{HTTP}{status}{on}, {body_bytes} bytes{of}")
         }
         EventKind::HttpFailed { reason, .. } => format!("✗ no HTTP reply: {reason}"),
         EventKind::StdinClosed => "· stdin closed".to_owned(),
@@ -524,6 +533,14 @@ mod tests {
         assert_eq!(wrong("exit status 1"), Some(3));
         let at_end = Finding::new("C", "other_output", "other", "byte 0: `h`: hello banner").at(7);
         assert_eq!(wrong_line(&lines, &at_end), Some(2), "the step of the end shows no line");
+    }
+
+    #[test]
+    fn the_wrong_line_of_a_wrong_status_is_the_head_of_the_reply() {
+        let lines = ["→ {}", "· HTTP 202, 2 bytes", "← {}", "→ {", "· HTTP 500 on connection 4, 0 bytes"];
+        let lines = lines.map(|text| ShownLine { text: text.to_owned(), step: None });
+        let finding = Finding::new("C", "http_status", "400", "status 500");
+        assert_eq!(wrong_line(&lines, &finding), Some(4));
     }
 
     #[test]
