@@ -188,6 +188,15 @@ fn deaths_by_one_error_are_one_cause() {
     let mut at_canary = of("B", "KeyError: id");
     at_canary.findings[0].reason = "canary_failed".to_owned();
     assert_eq!(causes(&[of("A", "KeyError: id"), at_canary]).len(), 1, "the end is noticed later");
+    let mut at_end = of("B", "KeyError: id");
+    at_end.findings[0].reason = "exit_status".to_owned();
+    at_end.findings[0].nature = Nature::Violation;
+    assert_eq!(causes(&[of("A", "KeyError: id"), at_end.clone()]).len(), 1, "the input has ended");
+    assert_eq!(causes(&[of("A", "KeyError: method"), at_end.clone()]).len(), 2);
+    let mut other = at_end.clone();
+    other.id = "toy/serve/c".to_owned();
+    other.findings[0].occasion.as_mut().unwrap().died_with = None;
+    assert_eq!(causes(&[at_end, other]).len(), 1, "a log is no sign of a crash");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::data::clause::{ClauseId, Level};
-use crate::data::finding::occasion::{MessageKind, Occasion};
+use crate::data::finding::occasion::{EXIT_STATUS, MessageKind, Occasion};
 use crate::data::finding::{CANARY_FAILED, Finding, Nature, Repair};
 use crate::data::rung::Rung;
 use crate::data::text::hex;
@@ -212,7 +212,10 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
     for (own, seen) in &keyed {
         let as_plain =
             own.manner_of_plain(seen.finding).and_then(|manner| plain.get(&manner).copied().cloned());
-        let key = as_plain.or_else(|| general.key(own, *seen)).unwrap_or_else(|| own.clone());
+        let key = as_plain
+            .or_else(|| of_death(&keyed, own, seen.finding))
+            .or_else(|| general.key(own, *seen))
+            .unwrap_or_else(|| own.clone());
         grouped.push((key, *seen));
     }
     join_places(&mut grouped);
@@ -232,6 +235,16 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
         "every finding belongs to one cause"
     );
     causes
+}
+
+/// Key of the crash by the error that a peer wrote before it ended with a wrong exit status. At the end of input, the exit
+/// status is the only sign of a crash.
+fn of_death<'a>(keyed: &[Keyed<'a>], own: &FaultKey<'a>, finding: &Finding) -> Option<FaultKey<'a>> {
+    let error = died_with(finding).filter(|_| finding.reason == EXIT_STATUS)?;
+    let is_it = |key: &FaultKey<'_>| {
+        key.sign == FaultSign::Died(error) && (key.boundary, key.program) == (own.boundary, own.program)
+    };
+    keyed.iter().map(|(key, _)| key).find(|key| is_it(key)).cloned()
 }
 
 /// Number of places from which findings of one clause and reason count as one fault.
@@ -443,7 +456,7 @@ impl<'a> FaultKey<'a> {
         let occasion = finding.occasion.as_ref();
         // Records of earlier versions lack the occasion, or the program.
         let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
-        let died_with = occasion.and_then(|it| it.died_with.as_deref());
+        let died_with = died_with(finding).filter(|_| finding.reason != EXIT_STATUS);
         // Only the moment at which the harness notices the end tells these apart.
         let has_died = died_with.is_some() && finding.nature == Nature::Crash;
         let reason = if has_died { "crashed" } else { reason };
@@ -521,6 +534,10 @@ impl<'a> FaultKey<'a> {
         id.truncate(ID_DIGITS);
         id
     }
+}
+
+fn died_with(finding: &Finding) -> Option<&str> {
+    finding.occasion.as_ref()?.died_with.as_deref()
 }
 
 /// JSON Pointer with `*` for each array index.

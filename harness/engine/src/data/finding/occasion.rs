@@ -26,8 +26,8 @@ pub struct Occasion {
     /// finding's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_itself: Option<NamedPart>,
-    /// Error that a peer wrote before it died or refused the only message of its session, without parts that vary
-    /// between messages.
+    /// Error that a peer wrote before it died, ended with a wrong exit status or refused the only message of its session,
+    /// without parts that vary between messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub died_with: Option<String>,
     /// Kind of the message.
@@ -119,6 +119,9 @@ impl MessageKind {
     }
 }
 
+/// Reason code of an end with another exit status than 0, which may be that of an uncaught error.
+pub(crate) const EXIT_STATUS: &str = "exit_status";
+
 /// Size above which a message is [`MessageKind::Large`].
 const LARGE_BYTES: usize = 64 << 10;
 
@@ -163,7 +166,9 @@ pub fn fill_in(
             None => (0..plan.steps.len()).any(|at| is_about(plan, at, &finding.clause)),
         };
         let program = program(&command);
-        let ends_it = finding.nature == Nature::Crash || is_refusal_of_all(plan, session, finding);
+        let ends_it = finding.nature == Nature::Crash
+            || finding.reason == EXIT_STATUS
+            || is_refusal_of_all(plan, session, finding);
         let died_with = ends_it.then(|| last_words(transcript, session)).flatten();
         // A finding that the model makes too needs no other name, and a name that another finding uses for another answer
         // is taken.
