@@ -16,6 +16,9 @@ const FOREIGN: [&str; 9] = [
     "/rustc/",
 ];
 
+/// Maximum length of an identity, characters: a peer may write endless lines.
+const IDENTITY_CHARS_MAX: usize = 200;
+
 /// First line of a log that names an error, as tracebacks and panics do.
 pub(crate) fn error_line(log: &str) -> Option<&str> {
     let is_name = |word: &str| word.ends_with("Error:") || word.ends_with("Exception:") || word == "panicked";
@@ -28,7 +31,9 @@ pub(crate) fn error_line(log: &str) -> Option<&str> {
 /// Identity of the error that a log ends with: its kind and the place of the program where it arose, if a traceback shows
 /// them. Otherwise the error line without the parts that vary between messages.
 pub(crate) fn error_identity(log: &str) -> Option<String> {
-    python_site(log).or_else(|| node_site(log)).or_else(|| error_line(log).map(without_values))
+    let identity =
+        python_site(log).or_else(|| node_site(log)).or_else(|| error_line(log).map(without_values));
+    identity.map(|identity| identity.chars().take(IDENTITY_CHARS_MAX).collect())
 }
 
 /// Kind, file, function and expression of the last Python traceback. Versions before 3.11 do not mark the expression, so
