@@ -21,7 +21,10 @@ const IDENTITY_CHARS_MAX: usize = 200;
 
 /// First line of a log that names an error, as tracebacks and panics do.
 pub(crate) fn error_line(log: &str) -> Option<&str> {
-    let is_name = |word: &str| word.ends_with("Error:") || word.ends_with("Exception:") || word == "panicked";
+    // The last two: Rust and C++.
+    let is_name = |word: &str| {
+        word.ends_with("Error:") || word.ends_with("Exception:") || matches!(word, "panicked" | "what():")
+    };
     let names_error = |line: &&str| {
         line.split_whitespace().any(|word| is_name(word) || word.eq_ignore_ascii_case("error:"))
     };
@@ -135,6 +138,9 @@ mod tests {
         let log = "starting\nTraceback (most recent call last):\nKeyError: 'id'\nbye\n";
         assert_eq!(error_line(log), Some("KeyError: 'id'"));
         assert_eq!(error_line("starting\nbye\n"), None);
+        let of_cpp =
+            "terminate called after throwing an instance of 'std::out_of_range'\n  what():  map::at\n";
+        assert_eq!(error_line(of_cpp).map(str::trim), Some("what():  map::at"));
         assert_eq!(without_values("KeyError: 'id'"), "KeyError: id");
         let of_text =
             |text: &str| without_values(&format!("UnicodeError: 'cp' codec at {text}: \"{text} x\""));
