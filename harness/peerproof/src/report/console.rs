@@ -13,7 +13,7 @@ use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::pace::Measured;
 use peerproof_engine::data::payload::shorten_pair;
 use peerproof_engine::data::text::one_line;
-use peerproof_engine::run::reproducer::{abridge, quoted};
+use peerproof_engine::run::reproducer::{abridge, last_sent, quoted};
 use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
@@ -45,8 +45,6 @@ pub struct ReportContents {
 const LINES_MAX: usize = 15;
 /// Maximum number of rows of the wrong line, and of the message before it.
 const WHOLE_ROWS_MAX: usize = 3;
-/// Prefix of a sent message.
-const WROTE: &str = "→ ";
 /// Maximum number of causes shown in full by default.
 const CAUSES_MAX: usize = 5;
 
@@ -382,7 +380,7 @@ fn in_words(seen: &[BTreeSet<&str>]) -> String {
 fn conversation(lines: &[String], wrong: Option<usize>, printer: &Printer, out: &mut String) {
     let room = printer.columns - 4;
     let (shown, wrong) = abridge(lines.to_vec(), wrong, LINES_MAX);
-    let sent = wrong.and_then(|wrong| shown[..=wrong].iter().rposition(|line| line.starts_with(WROTE)));
+    let sent = wrong.and_then(|wrong| last_sent(&shown[..=wrong]));
     for (at, line) in shown.iter().enumerate() {
         let (mark, tone) = if wrong == Some(at) { ("  > ", Tone::Bad) } else { ("    ", Tone::Dim) };
         let is_whole = (wrong == Some(at) || sent == Some(at)) && line.chars().count() > room;

@@ -112,12 +112,13 @@ impl<F: Face> SessionJudge<'_, '_, F> {
                 self.own.findings.extend(broken);
             }
             _ => {
-                let mut frames = self.heard.output.iter().enumerate();
-                let broken = frames.find_map(|(frame, output)| Some((frame, output.broken.clone()?)));
-                self.own.findings.extend(broken.map(|(frame, finding)| {
-                    let mut exchanges = self.heard.exchanges.iter();
-                    let asked = exchanges.find(|(_, came)| came.garbled == Some(frame));
-                    asked.map_or(finding.clone(), |(asked, _)| finding.at(asked.step))
+                let frame = self.first_broken();
+                let finding = frame.and_then(|frame| self.heard.output[frame].broken.clone());
+                let asked =
+                    self.heard.exchanges.iter().find(|(_, came)| frame.is_some() && came.garbled == frame);
+                self.own.findings.extend(finding.map(|finding| match asked {
+                    Some((asked, _)) => finding.at(asked.step),
+                    None => finding,
                 }));
             }
         }
@@ -208,7 +209,7 @@ impl<F: Face> SessionJudge<'_, '_, F> {
                 }
                 None if came.garbled.is_some() => {
                     if let Some(frame) = garbled.take() {
-                        self.garbled(asked, part, &self.heard.output[frame]);
+                        self.garbled(asked, part, frame);
                     }
                 }
                 None if !came.apart.is_empty() => {}
@@ -225,14 +226,21 @@ impl<F: Face> SessionJudge<'_, '_, F> {
         }
     }
 
+    /// Number of the first frame that is not a message.
+    fn first_broken(&self) -> Option<usize> {
+        self.heard.output.iter().position(|output| output.broken.is_some())
+    }
+
     /// Files an undecodable answer under the aim of its step. The finding about the output stands for the first of those
     /// without an aim, and of canaries, which only ask for an answer.
-    fn garbled(&mut self, asked: &PlacedExpectation<F>, part: &ExpectedPart<F>, output: &Output<F::Message>) {
-        let (FrameContent::Garbled, Some(broken)) = (&output.held, &output.broken) else { return };
-        let first = self.heard.output.iter().find(|output| output.broken.is_some());
+    fn garbled(&mut self, asked: &PlacedExpectation<F>, part: &ExpectedPart<F>, frame: usize) {
+        let Output { held: FrameContent::Garbled, broken: Some(broken), .. } = &self.heard.output[frame]
+        else {
+            return;
+        };
         if asked.aim.is_some() && !asked.canary {
             self.file(asked, Finding { expected: phrase(self.face, part), ..broken.clone() });
-        } else if self.framing != Framing::Bodies && !first.is_some_and(|first| std::ptr::eq(first, output)) {
+        } else if self.framing != Framing::Bodies && self.first_broken() != Some(frame) {
             self.own.findings.push(broken.clone().at(asked.step));
         }
     }

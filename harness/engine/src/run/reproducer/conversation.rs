@@ -104,13 +104,17 @@ pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (V
 /// Lines of the exchange that ends at index `wrong`: the title of its process, the message sent last before, and standard
 /// error. If these are more than `lines_max`, the lines just before and at `wrong`.
 fn exchange(lines: &[String], wrong: usize, lines_max: usize) -> Range<usize> {
-    let sent = lines[..wrong].iter().rposition(|line| line.starts_with(WROTE));
-    let sent = sent.unwrap_or(wrong.saturating_sub(1));
+    let sent = last_sent(&lines[..wrong]).unwrap_or(wrong.saturating_sub(1));
     let has_title = sent > 0 && lines[sent - 1].starts_with(TITLE);
     let begin = if has_title { sent - 1 } else { sent };
     let has_errors = lines.get(wrong + 1).is_some_and(|line| line.starts_with(STDERR));
     let end = if has_errors { wrong + 2 } else { wrong + 1 };
     if end - begin <= lines_max { begin..end } else { wrong.saturating_sub(1)..wrong + 1 }
+}
+
+/// Index of the last sent message among the lines of a conversation.
+pub fn last_sent(lines: &[String]) -> Option<usize> {
+    lines.iter().rposition(|line| line.starts_with(WROTE))
 }
 
 /// Number of lines that a line of a conversation stands for.
