@@ -3,29 +3,26 @@
 //! [`causes`] computes them only from the records of a run, so that all reports of the run agree.
 
 mod general;
+mod key;
+mod name;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::data::clause::{ClauseId, Level};
 use crate::data::finding::occasion::{EXIT_STATUS, MessageKind, Occasion};
-use crate::data::finding::{CANARY_FAILED, Finding, Nature, Repair};
+use crate::data::finding::{CANARY_FAILED, Finding, Nature};
 use crate::data::rung::Rung;
-use crate::data::text::hex;
-use crate::run::verdict::{CheckResult, Verdict, told_by};
+use crate::run::verdict::{CheckResult, Verdict};
 use general::General;
+use key::{ClauseOnlyKey, FaultKey, FaultSign, died_with};
+use name::{Breadth, Spectrum, VOTES_MAX, Votes, length, level, named, rank};
 
-/// Hexadecimal digits of an id.
-const ID_DIGITS: usize = 12;
 /// Reason codes of answers to messages that must be refused.
 const ACCEPTED: [&str; 4] = ["accepted", "taken", "was_run", "ran_refused_request"];
 /// Share of failed checks, in thousandths, from which a clause counts as broken by itself.
 const FAILING_PERMILLE_MIN: u32 = 500;
-/// Maximum length of a value in a key: longer values are results and texts.
-const TARGET_BYTES_MAX: usize = 40;
 
 /// Fault of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -335,13 +332,6 @@ fn join_neighbours<'a>(
     joined.into_iter().collect()
 }
 
-/// Finding that names the cause.
-fn named<'a>(key: &FaultKey<'_>, seen: &[CheckFinding<'a>], spectrum: &Spectrum<'_>) -> CheckFinding<'a> {
-    let votes = Votes::of(key, seen);
-    let narrowest = seen.iter().min_by_key(|seen| Breadth::of(**seen, spectrum, &votes));
-    narrowest.copied().unwrap_or(seen[0])
-}
-
 /// Wrong answers to first canaries, each with the key of its cause. A peer that answers plain requests and others
 /// wrongly in one manner has one fault.
 fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<ClauseOnlyKey<'a>, &'k FaultKey<'a>> {
@@ -352,199 +342,6 @@ fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<ClauseOnlyKey<'a>, &
 /// Id of a finding's cause, computed from this finding alone.
 pub fn id_of(check: &str, finding: &Finding) -> String {
     FaultKey::of(check, finding, Owners::default().fault(finding)).id()
-}
-
-/// Sort key of a cause in reports:
-///
-/// 1. broken before flaky, expected and undecided,
-/// 2. triggered by a correct counterpart before triggered by others ([`Rung`]),
-/// 3. crash and hang before the rest,
-/// 4. MUST before SHOULD,
-/// 5. shown by its own check before shown by others, then many clauses broken in one manner before one clause, then shown
-///    by a short conversation before a long one ([`Breadth`]),
-/// 6. many checks failed or masked (`hit`), most checks of its clause failed, and many findings before fewer.
-fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
-    let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
-    (
-        (cause.certainty, cause.rung, Reverse(ends_the_peer), cause.level),
-        (breadth.is_plain, breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
-        (breadth.votes.0 == 0, breadth.messages),
-        (Reverse(hit), breadth.failing_permille, Reverse(cause.findings())),
-        (cause.clause.clone(), cause.id.clone()),
-    )
-}
-
-/// Counts of checks.
-struct Spectrum<'a> {
-    /// Failed and passed checks, by their first clause.
-    ended: BTreeMap<&'a str, (u32, u32)>,
-    /// Masked checks, by the check that reports the fault and its reason code.
-    masked: BTreeMap<(&'a str, &'a str), usize>,
-}
-
-impl<'a> Spectrum<'a> {
-    fn of(checks: &'a [CheckResult]) -> Self {
-        let mut ended: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
-        let mut masked = BTreeMap::new();
-        for check in checks {
-            if let Verdict::Masked(mask) = &check.verdict
-                && let Some(by) = told_by(mask)
-            {
-                *masked.entry(by).or_default() += 1;
-            }
-            let Some(first) = check.clauses.first() else { continue };
-            let (failed, passed) = ended.entry(&first.id.0).or_default();
-            *failed += u32::from(!check.findings.is_empty());
-            *passed += u32::from(check.findings.is_empty() && check.verdict.is_good());
-        }
-        Self { ended, masked }
-    }
-
-    /// Number of checks that a cause fails or masks.
-    fn hit(&self, cause: &Cause) -> u64 {
-        let masked = cause
-            .checks
-            .iter()
-            .filter_map(|share| self.masked.get(&(share.check.as_str(), cause.reason.as_str())));
-        (cause.checks.len() + masked.sum::<usize>()) as u64
-    }
-
-    /// Failed share of the checks of a clause, in thousandths.
-    fn failing_permille(&self, clause: &ClauseId) -> u32 {
-        let (failed, passed) = self.ended.get(clause.0.as_str()).copied().unwrap_or_default();
-        1_000 * failed / (failed + passed).max(1)
-    }
-}
-
-/// Boundary, program, reason and repair of a finding whose only sign is its clause.
-type ClauseOnlyKey<'a> = (&'a str, &'a str, &'a str, Option<&'a Repair>);
-
-/// Identity of a fault. Findings with equal keys belong to one cause.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct FaultKey<'a> {
-    boundary: &'a str,
-    program: &'a str,
-    reason: &'a str,
-    sign: FaultSign<'a>,
-}
-
-/// Part of a key that names the fault.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum FaultSign<'a> {
-    /// A place of the answer holds a wrong value. The right value `to` counts unless it depends on the message.
-    Place { at: String, to: Option<&'a str> },
-    /// The peer died with this error, or refused a message with it.
-    Died(&'a str),
-    /// The peer broke down at a message without a request.
-    Breakdown(MessageKind),
-    /// One clause is broken in one way at many places of answers.
-    Places(&'a str),
-    /// Many clauses are broken in one manner.
-    Manner,
-    /// All checks of a folder fail in one manner.
-    Folder(&'a str),
-    /// Messages that are cut, large or sent with others fail in one manner, plain ones do not.
-    Carriage,
-    /// Only the clause is known.
-    Clause(&'a str),
-}
-
-impl<'a> FaultKey<'a> {
-    fn of(check: &'a str, finding: &'a Finding, (clause, reason): Name<'a>) -> Self {
-        let mut parts = check.split('/');
-        let boundary = parts.next().unwrap_or_default();
-        let occasion = finding.occasion.as_ref();
-        // Records of earlier versions lack the occasion, or the program.
-        let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
-        let died_with = died_with(finding).filter(|_| finding.reason != EXIT_STATUS);
-        // Only the moment at which the harness notices the end tells these apart.
-        let has_died = died_with.is_some() && finding.nature == Nature::Crash;
-        let reason = if has_died { "crashed" } else { reason };
-        let sign = match &finding.repair {
-            _ if occasion.is_some_and(|it| it.is_of_method) => FaultSign::Places(&clause.0),
-            Some(Repair::Set { at, to }) if !at.is_empty() => FaultSign::Place {
-                at: without_indices(at),
-                to: to
-                    .as_deref()
-                    .filter(|to| to.len() <= TARGET_BYTES_MAX && !occasion.is_some_and(|it| it.is_echo)),
-            },
-            _ => {
-                let broke_down = matches!(finding.nature, Nature::Crash | Nature::Hang);
-                let stimulus = occasion.map(|it| it.stimulus).filter(|it| broke_down && it.has_no_meaning());
-                died_with
-                    .map(FaultSign::Died)
-                    .or(stimulus.map(FaultSign::Breakdown))
-                    .unwrap_or(FaultSign::Clause(&clause.0))
-            }
-        };
-        Self { boundary, program, reason, sign }
-    }
-
-    /// Parent place and name of the wrong member.
-    fn holder(&self) -> Option<(&str, &str)> {
-        match &self.sign {
-            FaultSign::Place { at, .. } => at.rsplit_once('/'),
-            _ => None,
-        }
-    }
-
-    fn manner(&self, finding: &'a Finding) -> Option<ClauseOnlyKey<'a>> {
-        let is_by_clause = matches!(self.sign, FaultSign::Clause(_));
-        is_by_clause.then_some((self.boundary, self.program, self.reason, finding.repair.as_ref()))
-    }
-
-    /// Manner of a finding that the wrong answer to a plain request may explain. A peer that ends without an answer ends in
-    /// one manner, whatever the message was.
-    fn manner_of_plain(&self, finding: &'a Finding) -> Option<ClauseOnlyKey<'a>> {
-        let has_ended = finding.nature == Nature::Crash && finding.lacks_answer();
-        let is_open = matches!(self.sign, FaultSign::Clause(_) | FaultSign::Breakdown(_));
-        let of_end = (self.boundary, self.program, "crashed", finding.repair.as_ref());
-        (has_ended && is_open).then_some(of_end).or_else(|| self.manner(finding))
-    }
-
-    /// Manner of a finding that the carriage of its message may explain. A missing answer is one however long the
-    /// harness waited.
-    fn manner_of_carriage(&self, finding: &'a Finding) -> Option<ClauseOnlyKey<'a>> {
-        let is_open = matches!(
-            self.sign,
-            FaultSign::Clause(_) | FaultSign::Breakdown(MessageKind::Lines | MessageKind::Large)
-        );
-        let reason = if finding.lacks_answer() { "no_reply" } else { self.reason };
-        (is_open && finding.nature != Nature::Crash).then_some((
-            self.boundary,
-            self.program,
-            reason,
-            finding.repair.as_ref(),
-        ))
-    }
-
-    fn id(&self) -> String {
-        let Self { boundary, program, reason, sign } = self;
-        let sign = match sign {
-            FaultSign::Place { at, to } => format!("{at}\n{}", to.unwrap_or_default()),
-            FaultSign::Died(error) => format!("died with {error}"),
-            FaultSign::Breakdown(stimulus) => format!("{stimulus:?}"),
-            FaultSign::Places(clause) => format!("{clause} in places"),
-            FaultSign::Manner => "many clauses".to_owned(),
-            FaultSign::Folder(folder) => (*folder).to_owned(),
-            FaultSign::Carriage => "carriage".to_owned(),
-            FaultSign::Clause(clause) => (*clause).to_owned(),
-        };
-        let mut id = hex(&Sha256::digest(format!("{boundary}\n{program}\n{reason}\n{sign}")));
-        id.truncate(ID_DIGITS);
-        id
-    }
-}
-
-fn died_with(finding: &Finding) -> Option<&str> {
-    finding.occasion.as_ref()?.died_with.as_deref()
-}
-
-/// JSON Pointer with `*` for each array index.
-fn without_indices(pointer: &str) -> String {
-    let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = pointer.split('/').map(|part| if is_index(part) { "*" } else { part });
-    parts.collect::<Vec<_>>().join("/")
 }
 
 fn cause<'a>(key: &FaultKey<'_>, seen: &[CheckFinding<'a>], spectrum: &Spectrum<'_>) -> (Cause, Breadth<'a>) {
@@ -581,130 +378,4 @@ fn cause<'a>(key: &FaultKey<'_>, seen: &[CheckFinding<'a>], spectrum: &Spectrum<
             .collect(),
     };
     (cause, Breadth::of(named, spectrum, &votes))
-}
-
-fn level(seen: CheckFinding<'_>) -> Level {
-    let clauses = &seen.check.clauses;
-    let own = clauses.iter().find(|clause| clause.id == seen.finding.clause);
-    own.map_or(Level::Must, |clause| clause.level)
-}
-
-/// Maximum number of votes of one check for one clause.
-const VOTES_MAX: usize = 5;
-
-/// Support for the clauses that the findings of a cause name.
-struct Votes<'a> {
-    /// Number of findings by clause, for a cause that breaks many clauses in one manner. Of one check only a few count, so
-    /// that a long conversation does not decide alone.
-    findings: BTreeMap<&'a ClauseId, usize>,
-    /// Checks with a finding, by clause.
-    checks: BTreeMap<&'a ClauseId, BTreeSet<&'a str>>,
-}
-
-impl<'a> Votes<'a> {
-    fn of(key: &FaultKey<'_>, seen: &[CheckFinding<'a>]) -> Self {
-        let mut checks: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        let mut found: BTreeMap<_, usize> = BTreeMap::new();
-        for seen in seen {
-            checks.entry(&seen.finding.clause).or_default().insert(seen.check.id.as_str());
-            let most = seen.votes_max();
-            let votes = found.entry((seen.fault.0, seen.check.id.as_str())).or_default();
-            *votes += usize::from(*votes < most);
-        }
-        let mut findings: BTreeMap<_, usize> = BTreeMap::new();
-        for ((clause, _), count) in found.iter().filter(|_| matches!(key.sign, FaultSign::Manner)) {
-            *findings.entry(*clause).or_default() += *count;
-        }
-        Self { findings, checks }
-    }
-}
-
-/// Order of findings by how directly they show the fault; fields decide from first to last. The least finding names the
-/// cause.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Breadth<'a> {
-    /// A check that failed comes before one that is flaky or expected to fail.
-    certainty: Certainty,
-    /// A MUST comes before a SHOULD.
-    level: Level,
-    /// A finding that follows from another of its conversation comes last.
-    follows: bool,
-    /// A finding under the clause that the model names speaks before one under another clause of its step, where a check of
-    /// the former shows the fault.
-    is_borrowed: bool,
-    /// A message that a correct counterpart sends comes before others.
-    rung: Rung,
-    /// A clause that many findings name speaks before one that few do, where many clauses are broken in one manner.
-    votes: Reverse<usize>,
-    /// A wrong answer to a plain request comes before all others.
-    is_plain: Reverse<bool>,
-    /// The first finding of a check, which its conversation shows, comes before the others.
-    is_beside: bool,
-    /// A message sent plainly comes before one that is cut, large or one of several in one write.
-    is_vehicle: bool,
-    /// A single message comes before one in an array.
-    is_in_array: bool,
-    /// A message that tests the clause comes before one for another clause or none.
-    is_aimed: Reverse<bool>,
-    /// A check that lists the clause first comes before others.
-    is_second: bool,
-    /// A clause with more failing checks, in thousandths, comes first.
-    failing_permille: Reverse<u32>,
-    /// A clause that many checks of the cause show comes before one that few do.
-    checks: Reverse<usize>,
-    /// A check of few clauses comes before one of many.
-    clauses: usize,
-    /// A short conversation comes before a long one.
-    messages: usize,
-    /// A check with few findings comes before one with many.
-    findings: usize,
-    clause: &'a ClauseId,
-}
-
-impl<'a> Breadth<'a> {
-    fn of(seen: CheckFinding<'a>, spectrum: &Spectrum<'_>, votes: &Votes<'_>) -> Self {
-        let CheckFinding { check, finding, .. } = seen;
-        let occasion = finding.occasion.as_ref();
-        Self {
-            certainty: Certainty::of(&check.verdict),
-            level: level(seen),
-            follows: seen.follows,
-            is_borrowed: seen.is_borrowed,
-            rung: seen.rung(),
-            votes: Reverse(votes.findings.get(&finding.clause).copied().unwrap_or(0)),
-            is_plain: Reverse(
-                check.first_canary.is_some() && !matches!(finding.nature, Nature::Crash | Nature::Hang),
-            ),
-            is_beside: !seen.is_first(),
-            is_vehicle: occasion.is_some_and(|it| it.is_vehicle),
-            is_in_array: occasion.is_some_and(|it| it.stimulus == MessageKind::Array),
-            is_aimed: Reverse(seen.is_aimed()),
-            is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
-            failing_permille: Reverse(spectrum.failing_permille(&finding.clause)),
-            checks: Reverse(votes.checks.get(&finding.clause).map_or(0, BTreeSet::len)),
-            clauses: check.clauses.len(),
-            messages: occasion.map_or(0, |it| it.messages),
-            findings: check.findings.len(),
-            clause: &finding.clause,
-        }
-    }
-}
-
-/// Amount to read before a finding is understood: the conversation of a check shows its first finding.
-fn length(seen: CheckFinding<'_>) -> impl Ord + use<'_> {
-    let CheckFinding { check, finding, .. } = seen;
-    (
-        Certainty::of(&check.verdict),
-        !seen.is_first(),
-        check.conversation.is_empty(),
-        finding.occasion.as_ref().is_some_and(|occasion| occasion.is_vehicle),
-        seen.rung(),
-        Reverse(finding.occasion.as_ref().is_some_and(|occasion| occasion.is_aimed)),
-        // The title of the check is to be about the clause.
-        check.clauses.first().is_none_or(|first| first.id != finding.clause),
-        // Shrinking must not change the choice: the folder of the reproducer has the number of the cause.
-        finding.occasion.as_ref().map_or(0, |occasion| occasion.messages),
-        check.findings.len(),
-        &check.id,
-    )
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CheckFinding, ClauseOnlyKey, FaultKey, FaultSign, Keyed};
+use super::key::{ClauseOnlyKey, FaultKey, FaultSign};
+use super::{CheckFinding, Keyed};
 use crate::run::verdict::CheckResult;
 
 /// Number of places, or of checks of a folder, from which they count as one general fault.
