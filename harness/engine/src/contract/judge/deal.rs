@@ -234,7 +234,6 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
         let Self {
             face, asked, mut came, things, frame_of, groups, places, mut answers, left, garbled, ..
         } = self;
-        let left = matching::misfits(face, &places, &things, left, &mut answers);
         for ((number, _, messages), at) in groups.iter().zip(&self.asked_by) {
             let Some(at) = at else { continue };
             let found = matching::assign(face, &asked[*at].due.parts, messages);
@@ -243,6 +242,24 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
             came[*at].answers = found.answers.iter().map(|found| found.map(answer)).collect();
             came[*at].extra = found.extra.iter().map(|index| &messages[*index]).collect();
         }
+        let mut alone = Vec::new();
+        for index in left {
+            let thing = &things[index];
+            let has_key = |part: &Expected<_, _>| thing.key.is_some() && part.key() == thing.key.as_deref();
+            let is_of_single =
+                places.iter().zip(&answers).any(|(place, answer)| answer.is_none() && has_key(place.part));
+            let of_element = |(one, came): &(&&PlacedExpectation<F>, &mut Match<'a, F>)| {
+                one.due.together
+                    && one.spot.sent <= thing.came
+                    && came.frame.is_none()
+                    && one.due.parts.iter().any(has_key)
+            };
+            match asked.iter().zip(&mut came).find(of_element).filter(|_| !is_of_single) {
+                Some((_, came)) => came.apart.push(thing.message),
+                None => alone.push(index),
+            }
+        }
+        let left = matching::misfits(face, &places, &things, alone, &mut answers);
         let answer_of = |index: usize| Answer { message: things[index].message, frame: frame_of[index] };
         let mut next = vec![0; asked.len()];
         for (at, answer) in self.of_place.iter().zip(&answers) {
@@ -252,21 +269,7 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
         for (came, whole) in came.iter_mut().zip(&self.whole) {
             came.whole = whole.map(answer_of);
         }
-        let mut extra: Vec<&'a F::Message> = Vec::new();
-        for index in left {
-            let thing = &things[index];
-            let has_key = |part: &Expected<_, _>| thing.key.is_some() && part.key() == thing.key.as_deref();
-            let of_element = |(one, came): &(&&PlacedExpectation<F>, &mut Match<'a, F>)| {
-                one.due.together
-                    && one.spot.sent <= thing.came
-                    && came.frame.is_none()
-                    && one.due.parts.iter().any(has_key)
-            };
-            match asked.iter().zip(&mut came).find(of_element) {
-                Some((_, came)) => came.apart.push(thing.message),
-                None => extra.push(thing.message),
-            }
-        }
+        let extra = left.into_iter().map(|index| things[index].message).collect();
         place_garbled(asked, &mut came, &garbled);
         (came, extra)
     }
