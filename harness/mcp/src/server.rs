@@ -1,5 +1,7 @@
 //! The face of a server: frames, answers, and rules about the whole conversation.
 
+use std::collections::BTreeSet;
+
 use super::connection::{ANSWERS, INITIALIZE, OPENING};
 pub use super::model::Server;
 use super::model::{
@@ -229,7 +231,16 @@ fn revise(trace: &Trace<'_, Server>, judgement: &mut Judgement) {
         judgement.findings.iter().any(|finding| finding.clause.0 == BATCHES && finding.lacks_answer());
     let is_garbled = judgement.findings.iter().any(|finding| finding.reason == OTHER_OUTPUT);
     let is_split = judgement.findings.iter().any(|finding| ONE_LINE.contains(&finding.clause.0.as_str()));
+    let accepted: BTreeSet<usize> =
+        judgement.findings.iter().filter(|it| is_acceptance(it)).filter_map(|it| it.step).collect();
     judgement.findings.retain_mut(|finding| {
+        // The form of a result says nothing where an error is due.
+        if !is_acceptance(finding)
+            && is_in_result(finding)
+            && finding.step.is_some_and(|at| accepted.contains(&at))
+        {
+            return false;
+        }
         if is_garbled
             && (finding.lacks_answer() || finding.reason == LATE_REPLY)
             && is_answered_oddly(transcript, finding)
@@ -274,6 +285,16 @@ fn revise(trace: &Trace<'_, Server>, judgement: &mut Judgement) {
         }
         true
     });
+}
+
+/// True if a result came instead of an error.
+fn is_acceptance(finding: &Finding) -> bool {
+    matches!(finding.reason.as_str(), NO_ERROR | "accepted")
+}
+
+/// True for a fault within a result.
+fn is_in_result(finding: &Finding) -> bool {
+    matches!(&finding.repair, Some(Repair::Set { at, .. }) if at.starts_with("/result"))
 }
 
 /// Session that shows a finding: the first for one without a step.
