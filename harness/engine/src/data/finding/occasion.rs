@@ -1,17 +1,18 @@
 //! Occasions of findings: the message that a peer was sent, and its circumstances.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::data::clause::ClauseId;
-use crate::data::crash::error_identity;
+use crate::data::crash::{error_identity, shows_a_slip};
 use crate::data::finding::{Finding, Nature, Repair};
 use crate::data::json::{self, DecodeLimits, Json};
 use crate::data::payload::{Payload, Vars};
 use crate::data::plan::{Act, Chunking, Plan, Step};
-use crate::data::transcript::{EventKind, Transcript};
+use crate::data::transcript::{EventKind, Exit, Transcript};
 
 /// Circumstances of a finding. With the finding they identify the fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Occasion {
     /// without parts that vary between messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub died_with: Option<String>,
+    /// Set if the process wrote no output and failed by an error at a place that its traceback shows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_slip: bool,
     /// Kind of the message.
     pub stimulus: MessageKind,
     /// Number of messages in the conversation, without canaries.
@@ -117,6 +121,11 @@ impl MessageKind {
             Self::Scalar | Self::Lines | Self::Blank | Self::Malformed | Self::Binary | Self::Large
         )
     }
+
+    /// True for one line that is not JSON.
+    pub(crate) fn is_no_json(self) -> bool {
+        matches!(self, Self::Malformed | Self::Binary)
+    }
 }
 
 /// Reason code of an end with another exit status than 0, which may be that of an uncaught error.
@@ -166,7 +175,9 @@ pub fn fill_in(
             None => (0..plan.steps.len()).any(|at| is_about(plan, at, &finding.clause)),
         };
         let program = program(&command);
+        let is_of_slip = has_slipped(transcript, session);
         let ends_it = finding.nature == Nature::Crash
+            || is_of_slip
             || finding.reason == EXIT_STATUS
             || is_refusal_of_all(plan, session, finding);
         let died_with = ends_it.then(|| last_words(transcript, session)).flatten();
@@ -186,6 +197,7 @@ pub fn fill_in(
             program,
             by_itself,
             died_with,
+            is_of_slip,
             stimulus,
             messages,
             is_vehicle,
@@ -209,8 +221,20 @@ fn is_refusal_of_all(plan: &Plan, session: usize, finding: &Finding) -> bool {
 
 /// Error that the process of a session wrote.
 fn last_words(transcript: &Transcript, session: usize) -> Option<String> {
+    log(transcript, session).and_then(|log| error_identity(&log))
+}
+
+/// True if the process of a session failed by an error that it did not raise itself, and wrote no output.
+fn has_slipped(transcript: &Transcript, session: usize) -> bool {
+    matches!(transcript.exit(session), Some(Exit::Code(1..)))
+        && transcript.stdout(session).is_empty()
+        && log(transcript, session).is_some_and(|log| shows_a_slip(&log))
+}
+
+/// Standard error of the process of a session.
+fn log(transcript: &Transcript, session: usize) -> Option<Cow<'_, str>> {
     transcript.of(session).find_map(|event| match &event.kind {
-        EventKind::Stderr { bytes, .. } => error_identity(&String::from_utf8_lossy(&bytes.0)),
+        EventKind::Stderr { bytes, .. } => Some(String::from_utf8_lossy(&bytes.0)),
         _ => None,
     })
 }
@@ -280,7 +304,7 @@ fn is_vehicle(plan: &Plan) -> bool {
     })
 }
 
-/// Message with its bytes, if they are short enough to inspect.
+/// Message with its first bytes.
 struct Message {
     kind: MessageKind,
     bytes: Vec<u8>,
@@ -303,11 +327,12 @@ fn message(plan: &Plan, written: &BTreeMap<usize, &Payload>, at: Option<usize>) 
     };
     let Act::Send { payload, .. } = &step.act else { return Message::new(MessageKind::Script) };
     let payload = written.get(&at).copied().unwrap_or(payload);
-    if payload.len(&Vars::new()) > LARGE_BYTES {
-        return Message::new(MessageKind::Large);
-    }
-    let bytes = payload.expand(&Vars::new()).unwrap_or_default();
-    let kind = if step.canary { MessageKind::Canary } else { kind(json::trim(&bytes)) };
+    let bytes = payload.prefix(LARGE_BYTES as u64).expand(&Vars::new()).unwrap_or_default();
+    let kind = match payload.len(&Vars::new()) > LARGE_BYTES {
+        true => MessageKind::Large,
+        false if step.canary => MessageKind::Canary,
+        false => kind(json::trim(&bytes)),
+    };
     Message { kind, bytes }
 }
 

@@ -52,9 +52,11 @@ impl<'a> FaultKey<'a> {
         let occasion = finding.occasion.as_ref();
         // Records of earlier versions lack the occasion, or the program.
         let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
-        let died_with = died_with(finding).filter(|_| finding.reason != EXIT_STATUS);
+        let died_with = died_with(finding)
+            .filter(|_| finding.reason != EXIT_STATUS || occasion.is_some_and(|it| it.is_of_slip));
         // Only the moment at which the harness notices the end tells these apart.
-        let has_died = died_with.is_some() && finding.nature == Nature::Crash;
+        let is_of_slip = occasion.is_some_and(|it| it.is_of_slip);
+        let has_died = died_with.is_some() && (finding.nature == Nature::Crash || is_of_slip);
         let reason = if has_died { "crashed" } else { reason };
         let sign = match &finding.repair {
             _ if occasion.is_some_and(|it| it.is_of_method) => FaultSign::Places(&clause.0),
@@ -66,7 +68,10 @@ impl<'a> FaultKey<'a> {
             },
             _ => {
                 let broke_down = matches!(finding.nature, Nature::Crash | Nature::Hang);
-                let stimulus = occasion.map(|it| it.stimulus).filter(|it| broke_down && it.has_no_meaning());
+                let is_unread = |it: &MessageKind| {
+                    it.has_no_meaning() && (broke_down || it.is_no_json() && finding.lacks_answer())
+                };
+                let stimulus = occasion.map(|it| it.stimulus).filter(is_unread);
                 died_with
                     .map(FaultSign::Died)
                     .or(stimulus.map(FaultSign::Breakdown))
@@ -85,7 +90,8 @@ impl<'a> FaultKey<'a> {
     }
 
     pub(super) fn manner(&self, finding: &'a Finding) -> Option<ClauseOnlyKey<'a>> {
-        let is_by_clause = matches!(self.sign, FaultSign::Clause(_));
+        let is_unread = matches!(self.sign, FaultSign::Breakdown(_)) && finding.nature == Nature::Violation;
+        let is_by_clause = matches!(self.sign, FaultSign::Clause(_)) || is_unread;
         is_by_clause.then_some((self.boundary, self.program, self.reason, finding.repair.as_ref()))
     }
 
