@@ -94,6 +94,9 @@ pub struct Finding {
     /// Set if it is about time: a busy machine may be the reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed: bool,
+    /// Set if complete output is wrong by itself: no lateness explains it.
+    #[serde(skip)]
+    pub is_of_output: bool,
     /// Smallest edit that makes the behaviour allowed, if the judge knows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
@@ -124,6 +127,7 @@ impl Finding {
             expected,
             got,
             timed: false,
+            is_of_output: false,
             repair: None,
             occasion: None,
         }
@@ -133,6 +137,13 @@ impl Finding {
     #[must_use]
     pub fn timed(mut self) -> Self {
         self.timed = true;
+        self
+    }
+
+    /// Marks the finding as a fault of complete output.
+    #[must_use]
+    pub fn of_output(mut self) -> Self {
+        self.is_of_output = true;
         self
     }
 

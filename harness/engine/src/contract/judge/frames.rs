@@ -1,6 +1,7 @@
 //! Frames of a peer's output, decoded by its face.
 
 use crate::contract::face::{Face, Frame, FrameContent, Framing, HttpExchange, Output, Reading};
+use crate::data::finding::Finding;
 use crate::data::lines;
 use crate::data::transcript::{Event, EventKind, Transcript};
 
@@ -24,7 +25,8 @@ pub(super) fn of<F: Face>(
             let frames = out[..end].split_inclusive(|byte| *byte == b'\n').take(most);
             let frames = frames.zip(lines::line_feeds(transcript, session)).map(|(line, place)| {
                 let line = &line[..line.len() - 1];
-                read(line.strip_suffix(b"\r").unwrap_or(line), place, None)
+                let frame = read(line.strip_suffix(b"\r").unwrap_or(line), place, None);
+                Output { broken: frame.broken.map(Finding::of_output), ..frame }
             });
             (frames.collect(), out[end..].to_vec())
         }

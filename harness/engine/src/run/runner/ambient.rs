@@ -266,9 +266,11 @@ impl RunContext<'_> {
             let flaky = undecided.iter().find(is_flaky);
             let own = &outcome.result.verdict;
             let is_open = !own.is_failure() && !matches!(own, Verdict::Flaky(_));
+            // The first canary failed by the finding that this check could not report.
+            let is_of_canary = own.is_untestable(Untestable::NO_WORKING_REPLY);
             if let Some(routed) = flaky.filter(|_| is_open).or(undecided.first())
                 && let Some(verdict) = routed.undecided.clone()
-                && (outcome.result.verdict.is_good() || flaky.is_some() && is_open)
+                && (own.is_good() || is_of_canary || flaky.is_some() && is_open)
             {
                 let own = std::mem::replace(&mut outcome.result.verdict, verdict);
                 if !matches!(outcome.result.verdict, Verdict::Flaky(_)) {

@@ -69,8 +69,12 @@ pub(super) enum Confirmed {
     Afresh(Box<(Judgement, Transcript)>),
 }
 
-/// True if a busy machine may be the reason for a finding: not if the peer slept each time an answer was due.
+/// True if a busy machine may be the reason for a finding: not if the peer slept each time an answer was due, and not if
+/// its output is wrong by itself.
 pub(super) fn is_of_time(finding: &Finding, transcript: &Transcript) -> bool {
+    if finding.is_of_output {
+        return false;
+    }
     let has_waited = waits(transcript).next().is_some();
     if has_waited && is_missing(finding) && slept(transcript) {
         return false;
@@ -344,6 +348,12 @@ impl RunContext<'_> {
     /// # Errors
     /// Returns the judgement if the finding does not show.
     fn shows(&self, check: &Check, first: &Finding, times: f64) -> Result<bool, Box<Judgement>> {
+        // Wrong output came before the wait for an answer that never comes.
+        if first.is_of_output
+            && let shown @ Ok(_) = self.shows_within(check, first, Wait::Short, times)
+        {
+            return shown;
+        }
         self.shows_within(check, first, self.wait_for(first), times)
     }
 

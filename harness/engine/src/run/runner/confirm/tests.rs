@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::contract::boundary::{Benchmark, Boundary, Description, Discovery, Wire};
 use crate::data::blame::Misconfigured;
 use crate::data::carriage::HTTP;
-use crate::data::check::Check;
+use crate::data::check::{Check, Untestable};
 use crate::data::clause::{Clause, Side};
 use crate::data::facts::Facts;
 use crate::data::finding::{Finding, Judgement, Nature};
@@ -333,4 +333,19 @@ fn of_server() -> Plan {
     let mut plan = toy::plan();
     plan.sessions[0].command = HTTP.to_owned();
     plan
+}
+
+#[test]
+fn output_that_is_wrong_by_itself_needs_no_machine_with_time() {
+    let verdict = |told: fn(usize) -> Vec<Finding>| {
+        let watched: &'static Watched =
+            Box::leak(Box::new(Watched { told: Some(told), ..Watched::default() }));
+        let check = Toy.checks()[0].clone();
+        run_checks(&peer(SILENT, watched), SLOW_PROBE, watched, &[check]).into_values().next()
+    };
+    fn finding() -> Finding {
+        Finding::new("TOY-ECHO-01", "other_output", "a word", "another")
+    }
+    assert_eq!(verdict(|_| vec![finding().of_output()]), Some(Verdict::Fail));
+    assert!(verdict(|_| vec![finding()]).is_some_and(|it| it.is_untestable(Untestable::TOO_BUSY)));
 }
