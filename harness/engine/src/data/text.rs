@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use unicode_general_category::{GeneralCategory, get_general_category};
+
 /// Width of a line without indentation, columns.
 const COLUMNS: usize = 100;
 
@@ -39,8 +41,9 @@ pub fn one_line(text: &str) -> String {
     visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
-/// Escapes text of a peer for display: control characters, including line ends, and characters that change text
-/// direction become JSON escapes (`\u001b`).
+/// Escapes text of a peer for display, so that texts that differ look different and a terminal acts on none of them:
+/// control characters, including line ends, characters that change text direction, combining marks, and characters that
+/// show nothing become JSON escapes (`\u001b`).
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
@@ -50,12 +53,29 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && is_hidden(c))
 }
 
-/// True for controls (C0, DEL, C1), direction marks and overrides, line and paragraph separators, the byte order mark,
-/// and U+FFFE and U+FFFF, which XML forbids.
+/// True for controls (C0, DEL, C1), characters without a width of their own (combining marks, joiners, direction marks),
+/// separators other than the space, characters that are blank despite their category, and U+FFFE and U+FFFF, which XML
+/// forbids.
 fn is_hidden(c: char) -> bool {
-    let is_mark =
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || is_mark || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    // Most text is ASCII.
+    if c.is_ascii() {
+        return c.is_control();
+    }
+    let is_of_category = matches!(
+        get_general_category(c),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::NonspacingMark
+            | GeneralCategory::SpacingMark
+            | GeneralCategory::EnclosingMark
+            | GeneralCategory::SpaceSeparator
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+    );
+    // Vowels and finals of Hangul join the consonant before them.
+    let is_joining = matches!(c, '\u{1160}'..='\u{11ff}' | '\u{d7b0}'..='\u{d7fb}');
+    let is_blank = matches!(c, '\u{115f}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}');
+    is_of_category || is_joining || is_blank || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -70,8 +90,10 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c => {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing to a String cannot fail.
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
         }
     }
@@ -120,6 +142,7 @@ mod tests {
         for code in (0..0x20)
             .chain(0x7f..0xa0)
             .chain([0x61c, 0x200f, 0x2028, 0x2029, 0x202e, 0x2066, 0x2069, 0xfeff, 0xffff])
+            .chain([0xa0, 0xad, 0x301, 0x1161, 0x200b, 0x200d, 0x2060, 0x3164, 0xfe0f, 0xe0061])
         {
             let c = char::from_u32(code).unwrap();
             let text = format!("a{c}é");
@@ -134,5 +157,14 @@ mod tests {
         assert_eq!(visible("\u{1b}[31m\n\u{202e}"), "\\u001b[31m\\n\\u202e");
         assert_eq!(visible_lines("a\tb\n"), "a\\tb\n");
         assert!(matches!(visible("plain é 😀"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn texts_that_differ_look_different() {
+        assert_eq!(visible("e\u{301}"), "e\\u0301");
+        assert_eq!(visible("a\u{a0}b\u{200b}"), "a\\u00a0b\\u200b");
+        assert_eq!(visible("\u{e0061}"), "\\udb40\\udc61", "a pair, as in JSON");
+        let letters = "\u{e9} ß ñ Ω я 中 한 か א ع ก 👩 § ½ ₂ ← … ｅ";
+        assert!(matches!(visible(letters), Cow::Borrowed(_)), "{}", visible(letters));
     }
 }
