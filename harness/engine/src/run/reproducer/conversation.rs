@@ -42,7 +42,11 @@ pub(crate) fn conversation_about(
         };
         let canaries: BTreeSet<usize> =
             (0..steps.len()).filter(|step| is_canary(Some(*step)) && is_answered(Some(*step))).collect();
-        lines.retain(|line| !line.is_message() || line.step.is_none_or(|step| !canaries.contains(&step)));
+        let is_canary =
+            |line: &ShownLine| line.is_message() && line.step.is_some_and(|step| canaries.contains(&step));
+        let wrong = finding.step.and_then(|step| steps.get(step)).map(|step| step.session);
+        without_idle_processes(&mut lines, &is_canary, wrong);
+        lines.retain(|line| !is_canary(line));
     }
     let opens = |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.setup);
     if !opens(finding.step) {
@@ -52,6 +56,31 @@ pub(crate) fn conversation_about(
     abridge(lines.into_iter().map(|line| line.text).collect(), wrong, lines_max)
 }
 
+/// Removes the processes whose only messages are canaries, except for that of session `wrong` and those that failed or wrote
+/// about an error. Without any other process, all stay.
+fn without_idle_processes(
+    lines: &mut Vec<ShownLine>,
+    is_canary: &dyn Fn(&ShownLine) -> bool,
+    wrong: Option<usize>,
+) {
+    let busy = |line: &&ShownLine| {
+        line.is_message() && !is_canary(line)
+            || line.text.starts_with(FAILED)
+            || line.text.starts_with(STDERR) && error_line(&line.text).is_some()
+            || wrong == Some(line.session)
+    };
+    let kept: BTreeSet<usize> = lines.iter().filter(busy).map(|line| line.session).collect();
+    let idle: BTreeSet<usize> =
+        lines.iter().filter(|line| is_canary(line)).map(|line| line.session).collect();
+    if kept.is_empty() {
+        return;
+    }
+    lines.retain(|line| kept.contains(&line.session) || !idle.contains(&line.session));
+    // The title of a process repeats only behind another process.
+    let mut titled = None;
+    lines.retain(|line| !line.text.starts_with(TITLE) || titled.replace(line.session) != Some(line.session));
+}
+
 /// Replaces each run of lines that open a session by one line.
 fn without_openings(lines: &mut Vec<ShownLine>, opens: &dyn Fn(&ShownLine) -> bool) {
     let mut kept: Vec<ShownLine> = Vec::new();
@@ -59,7 +88,7 @@ fn without_openings(lines: &mut Vec<ShownLine>, opens: &dyn Fn(&ShownLine) -> bo
         if !opens(&line) {
             kept.push(line);
         } else if kept.last().is_none_or(|last| last.text != OPENED) {
-            kept.push(ShownLine { text: OPENED.to_owned(), step: None });
+            kept.push(ShownLine { text: OPENED.to_owned(), step: None, session: line.session });
         }
     }
     *lines = kept;
@@ -148,6 +177,7 @@ struct ShownLine {
     text: String,
     /// Step of its message, or of the message before it in the session.
     step: Option<usize>,
+    session: usize,
 }
 
 impl ShownLine {
@@ -247,9 +277,9 @@ fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown
             for (name, value) in session.placeholders.iter().chain(&session.env) {
                 title.push_str(&format!(" {name}={value}"));
             }
-            lines.push(ShownLine { text: title, step: None });
+            lines.push(ShownLine { text: title, step: None, session: event.session });
         }
-        lines.extend(said.into_iter().map(|text| ShownLine { text, step }));
+        lines.extend(said.into_iter().map(|text| ShownLine { text, step, session: event.session }));
     }
     for line in &mut lines {
         line.text = shorten(&visible(&line.text), chars_max).into_owned();
@@ -464,6 +494,36 @@ fn printable(bytes: &[u8], chars_max: usize) -> String {
 mod tests {
     use super::*;
 
+    fn shown_line(text: &str, step: Option<usize>, session: usize) -> ShownLine {
+        ShownLine { text: text.to_owned(), step, session }
+    }
+
+    #[test]
+    fn a_process_that_only_answered_a_canary_is_left_out() {
+        let of = |session: usize, texts: &[&str]| {
+            let title = format!("{TITLE}{}: serve", session + 1);
+            let texts = [title.as_str()].into_iter().chain(texts.iter().copied());
+            let step = |text: &str| (!text.starts_with(TITLE)).then_some(session);
+            texts.map(|text| shown_line(text, step(text), session)).collect::<Vec<_>>()
+        };
+        let ended = ["→ canary", "← {}", "· stdin closed", "· exit status 0"];
+        let wrote = ["→ canary", "· exit status 0", "· stderr (9 bytes): TypeError: x"];
+        let left = |all: Vec<Vec<ShownLine>>, wrong| {
+            let mut lines: Vec<ShownLine> = all.into_iter().flatten().collect();
+            without_idle_processes(&mut lines, &|line| line.text == "→ canary" || line.text == "← {}", wrong);
+            let titles = lines.iter().filter(|line| line.text.starts_with(TITLE));
+            titles.map(|line| line.session).collect::<Vec<_>>()
+        };
+        let other = || of(1, &["→ {}", "← []"]);
+        assert_eq!(left(vec![of(0, &ended), other()], None), [1]);
+        assert_eq!(left(vec![other(), of(0, &ended), other()], Some(1)), [1], "one title");
+        assert_eq!(left(vec![of(0, &ended), other()], Some(0)), [0, 1], "the finding is about it");
+        assert_eq!(left(vec![of(0, &wrote), other()], None), [0, 1], "it wrote an error");
+        assert_eq!(left(vec![of(0, &["→ canary", "✗ SIGSEGV"]), other()], None), [0, 1]);
+        assert_eq!(left(vec![of(0, &ended)], None), [0], "nothing else is shown");
+        assert_eq!(left(vec![of(0, &["· stdin closed"]), other()], None), [0, 1], "without a canary");
+    }
+
     fn lines(count: usize) -> Vec<String> {
         (0..count).map(|at| at.to_string()).collect()
     }
@@ -509,7 +569,7 @@ mod tests {
 
     #[test]
     fn the_wrong_line_is_the_answer_that_is_quoted_or_the_failure_of_its_step() {
-        let shown = |step: usize, text: &str| ShownLine { text: text.to_owned(), step: Some(step) };
+        let shown = |step: usize, text: &str| shown_line(text, Some(step), 0);
         let lines = [
             shown(0, "→ {\"id\":1}"),
             shown(1, "→ {\"id\":2}"),
@@ -530,7 +590,7 @@ mod tests {
     #[test]
     fn a_line_that_a_sentence_quotes_is_the_wrong_one() {
         let lines = ["→ {}", "← {\"ok\": true}", "← hello  banner (no line feed)", "✗ exit status 1"];
-        let lines = lines.map(|text| ShownLine { text: text.to_owned(), step: Some(0) });
+        let lines = lines.map(|text| shown_line(text, Some(0), 0));
         let wrong = |got: &str| wrong_line(&lines, &Finding::new("C", "other_output", "other", got));
         assert_eq!(wrong("byte 0: expected a value, found `h`: hello banner"), Some(2));
         assert_eq!(wrong("exit status 1, {\"ok\":true}"), Some(1));
@@ -542,7 +602,7 @@ mod tests {
     #[test]
     fn the_wrong_line_of_a_wrong_status_is_the_head_of_the_reply() {
         let lines = ["→ {}", "· HTTP 202, 2 bytes", "← {}", "→ {", "· HTTP 500 on connection 4, 0 bytes"];
-        let lines = lines.map(|text| ShownLine { text: text.to_owned(), step: None });
+        let lines = lines.map(|text| shown_line(text, None, 0));
         let finding = Finding::new("C", "http_status", "400", "status 500");
         assert_eq!(wrong_line(&lines, &finding), Some(4));
     }
