@@ -19,7 +19,11 @@ const FOREIGN: [&str; 9] = [
 /// Maximum length of an identity, characters: a peer may write endless lines.
 const IDENTITY_CHARS_MAX: usize = 200;
 
-/// First line of a log that names an error, as tracebacks and panics do.
+/// Beginnings of the lines of an error of npm, and of their rest if it only sorts the error.
+const NPM: [&str; 2] = ["npm error ", "npm ERR! "];
+const NPM_CODES: [&str; 5] = ["code ", "errno ", "syscall ", "path ", "dest "];
+
+/// First line of a log that names an error, as tracebacks, panics and npm do.
 pub(crate) fn error_line(log: &str) -> Option<&str> {
     // The last two: Rust and C++.
     let is_name = |word: &str| {
@@ -28,7 +32,11 @@ pub(crate) fn error_line(log: &str) -> Option<&str> {
     let names_error = |line: &&str| {
         line.split_whitespace().any(|word| is_name(word) || word.eq_ignore_ascii_case("error:"))
     };
-    log.lines().find(names_error)
+    let of_npm = |line: &&str| {
+        let said = NPM.iter().find_map(|prefix| line.strip_prefix(prefix));
+        said.is_some_and(|said| !NPM_CODES.iter().any(|code| said.starts_with(code)))
+    };
+    log.lines().find(names_error).or_else(|| log.lines().find(of_npm))
 }
 
 /// Identity of the error that a log ends with: its kind and the place of the program where it arose, if a traceback shows
@@ -170,6 +178,10 @@ mod tests {
         let of_cpp =
             "terminate called after throwing an instance of 'std::out_of_range'\n  what():  map::at\n";
         assert_eq!(error_line(of_cpp).map(str::trim), Some("what():  map::at"));
+        let of_npm =
+            "npm error code E404\nnpm error 404 Not Found - GET\nnpm error A complete log of this run\n";
+        assert_eq!(error_line(of_npm), Some("npm error 404 Not Found - GET"));
+        assert_eq!(error_line("npm error code E404\n"), None);
         assert_eq!(without_values("KeyError: 'id'"), "KeyError: id");
         let of_text =
             |text: &str| without_values(&format!("UnicodeError: 'cp' codec at {text}: \"{text} x\""));

@@ -32,7 +32,7 @@ mod conversation;
 mod script;
 
 pub(crate) use conversation::conversation_about;
-pub use conversation::{abridge, conversation, last_sent};
+pub use conversation::{abridge, conversation, explaining_errors, last_sent};
 pub use script::quoted;
 
 /// Maximum line length and number of lines of a conversation in results.

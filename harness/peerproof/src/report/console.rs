@@ -11,9 +11,9 @@ use peerproof_engine::data::check::{Untestable, topic_of};
 use peerproof_engine::data::clause::{Clause, Level};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::pace::Measured;
-use peerproof_engine::data::payload::shorten_pair;
+use peerproof_engine::data::payload::{shorten, shorten_pair};
 use peerproof_engine::data::text::one_line;
-use peerproof_engine::run::reproducer::{abridge, last_sent, quoted};
+use peerproof_engine::run::reproducer::{abridge, explaining_errors, last_sent, quoted};
 use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
@@ -375,15 +375,17 @@ fn in_words(seen: &[BTreeSet<&str>]) -> String {
     if common.is_empty() { all.into_iter().collect::<Vec<_>>().join(" and ") } else { common.join(" or ") }
 }
 
-/// Shows a conversation on less than a screen, with a mark at the line `wrong`. That line and the message before it may
-/// take several rows; the others are cut.
+/// Shows a conversation on less than a screen, with a mark at the line `wrong`. That line, the message before it and the
+/// standard error that explains it may take several rows; the others are cut.
 fn conversation(lines: &[String], wrong: Option<usize>, printer: &Printer, out: &mut String) {
     let room = printer.columns - 4;
     let (shown, wrong) = abridge(lines.to_vec(), wrong, LINES_MAX);
     let sent = wrong.and_then(|wrong| last_sent(&shown[..=wrong]));
+    let errors = explaining_errors(&shown, wrong);
     for (at, line) in shown.iter().enumerate() {
         let (mark, tone) = if wrong == Some(at) { ("  > ", Tone::Bad) } else { ("    ", Tone::Dim) };
-        let is_whole = (wrong == Some(at) || sent == Some(at)) && line.chars().count() > room;
+        let is_whole = [wrong, sent, errors].contains(&Some(at)) && line.chars().count() > room;
+        let cut = if errors == Some(at) { cut_within } else { cut };
         let _ = match is_whole {
             true => {
                 let text = printer.paint(tone, &cut(line, room * WHOLE_ROWS_MAX));
@@ -408,6 +410,11 @@ fn cut(line: &str, room: usize) -> String {
     let end = format!("… ({least}{count} chars)");
     let head: String = line.chars().take(room.saturating_sub(end.chars().count())).collect();
     head + &end
+}
+
+/// Shortens a line of a conversation to `room` characters, keeping its end: the reason of an error.
+fn cut_within(line: &str, room: usize) -> String {
+    shorten(line, room).into_owned()
 }
 
 /// Shows expected and actual behaviour, shortened so that the first difference is visible.
@@ -549,5 +556,21 @@ mod tests {
         let mut out = String::new();
         conversation(&["→ a".to_owned(), "← b".to_owned()], Some(1), &Printer::plain(), &mut out);
         assert_eq!(out, "    → a\n  > ← b\n\n");
+    }
+
+    #[test]
+    fn standard_error_of_a_dead_process_keeps_its_end() {
+        let shown = |length: usize| {
+            let errors = format!("· stderr (9 bytes): {} the reason", "word ".repeat(length));
+            let mut out = String::new();
+            let lines = ["→ a".to_owned(), "✗ exit status 2".to_owned(), errors];
+            conversation(&lines, Some(1), &Printer::plain(), &mut out);
+            out
+        };
+        let whole = shown(30);
+        assert!(whole.ends_with("the reason\n\n") && !whole.contains('…'), "{whole}");
+        let cut = shown(300);
+        assert!(cut.ends_with("the reason\n\n") && cut.contains('…'), "{cut}");
+        assert!(cut.lines().count() <= 3 + 1 + WHOLE_ROWS_MAX, "{cut}");
     }
 }

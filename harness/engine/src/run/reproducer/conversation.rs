@@ -146,6 +146,17 @@ pub fn last_sent(lines: &[String]) -> Option<usize> {
     lines.iter().rposition(|line| line.starts_with(WROTE))
 }
 
+/// Index of the line of standard error that explains the line at `wrong`: the first of the same process at or behind it,
+/// or else the last of the conversation.
+pub fn explaining_errors(lines: &[String], wrong: Option<usize>) -> Option<usize> {
+    let is_errors = |line: &String| line.starts_with(STDERR);
+    let of_process = |wrong: usize| {
+        let mut lines = lines[wrong..].iter().take_while(|line| !line.starts_with(TITLE));
+        lines.position(is_errors).map(|at| wrong + at)
+    };
+    wrong.map_or_else(|| lines.iter().rposition(is_errors), of_process)
+}
+
 /// Number of lines that a line of a conversation stands for.
 fn stands_for(line: &str) -> usize {
     let count = line.strip_prefix("… ").and_then(|line| line.split_once(" more line"));
@@ -333,10 +344,10 @@ fn line(kind: &EventKind, chars_max: usize) -> Option<String> {
             if *total_bytes == 0 {
                 return None;
             }
-            format!("{STDERR}({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
+            format!("{STDERR}({total_bytes} bytes): {}", shorten(&gist(&bytes.0), chars_max))
         }
         EventKind::ClientStderr { bytes, total_bytes } => {
-            format!("· stderr of the client ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
+            format!("· stderr of the client ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), chars_max))
         }
         EventKind::Signalled { signal } => format!("· SIG{signal} sent"),
         EventKind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
@@ -557,6 +568,18 @@ mod tests {
     }
 
     #[test]
+    fn standard_error_of_the_process_explains_the_wrong_line() {
+        let lines =
+            ["— process 1: a", "→ {}", "✗ exit status 2", "· stderr (3 bytes): bad", "— process 2: b"];
+        let lines = [&lines[..], &["→ {}", "· stderr (1 bytes): x"]].concat();
+        let lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+        assert_eq!(explaining_errors(&lines, Some(2)), Some(3));
+        assert_eq!(explaining_errors(&lines, Some(5)), Some(6));
+        assert_eq!(explaining_errors(&lines, None), Some(6));
+        assert_eq!(explaining_errors(&lines[..5], Some(4)), None, "that of another process");
+    }
+
+    #[test]
     fn a_long_conversation_keeps_the_exchange_of_the_failure() {
         let exchange =
             ["— process 9: engine", "→ {}", "· stdin closed", "✗ exit status 4", "· stderr (3 bytes): bad"];
@@ -613,6 +636,8 @@ mod tests {
         assert_eq!(gist(python.as_bytes()), "TypeError: no");
         let node = "/a.js:1\n    throw x\nTypeError: no\n    at a.js:1\n\nNode.js v18\n";
         assert_eq!(gist(node.as_bytes()), "TypeError: no");
+        let npm = "npm error code E404\nnpm error 404 Not Found\nnpm error A complete log of this run\n";
+        assert_eq!(gist(npm.as_bytes()), "npm error 404 Not Found");
         assert_eq!(gist(b"a\nb\n\n"), "b");
         assert_eq!(gist(b""), "");
     }
