@@ -14,10 +14,12 @@ use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::runner;
 use peerproof_engine::run::verdict::{CheckResult, Verdict, told_by};
 
+mod outcome;
 mod tally;
 
+use outcome::{interrupted, outcome};
 pub use tally::Tally;
-use tally::{by_invalid, sorts_messages, tallies};
+use tally::{by_invalid, tallies};
 
 /// Code of a check that is undecided because another one reports its fault.
 const MASKED: &str = "masked";
@@ -183,40 +185,6 @@ pub(crate) fn verdict_word(verdict: &Verdict) -> String {
         Verdict::Flaky(times) => format!("FLAKY {times}"),
         verdict => verdict.word().replace('_', " ").to_uppercase(),
     }
-}
-
-fn outcome(run: &StoredRun, tallies: &[Tally], clauses: &[Clause]) -> Vec<(Option<Tone>, String)> {
-    let of = |certainty| run.causes.iter().filter(|cause| cause.certainty == certainty).count();
-    let failed = run.checks.iter().filter(|check| check.verdict.is_failure()).count();
-    let is_must = |cause: &&Cause| cause.certainty == Certainty::Broken && cause.level != Level::Should;
-    let is_headline = |cause: &&Cause| by_invalid(cause, run, clauses) == Some(false);
-    let headline = run.causes.iter().filter(is_must).filter(is_headline).count();
-    let mut parts = match of(Certainty::Broken) {
-        0 => vec![(Some(Tone::Good), "no fault seen".to_owned())],
-        broken => {
-            let causes = format!("{}, {}", plural(broken, "cause"), plural(failed, "failed check"));
-            vec![(Some(Tone::Bad), causes)]
-        }
-    };
-    if sorts_messages(clauses) && of(Certainty::Broken) > 0 {
-        let tone = if headline == 0 { Tone::Good } else { Tone::Bad };
-        parts.insert(0, (Some(tone), format!("{} broken on valid input", plural(headline, "MUST"))));
-    }
-    let flaky = of(Certainty::Flaky);
-    if flaky > 0 {
-        parts.push((Some(Tone::Warn), plural(flaky, "flaky cause")));
-    }
-    let interrupted = run.checks.iter().filter(|check| check.verdict == runner::interrupted()).count();
-    if interrupted > 0 {
-        parts.push((Some(Tone::Warn), format!("interrupted before {}", plural(interrupted, "check"))));
-    }
-    let musts = tallies.iter().find(|tally| tally.level == Level::Must && !tally.invalid && tally.held > 0);
-    parts.extend(
-        musts.map(|tally| {
-            (None, format!("{} of {} proved", tally.count("proved"), plural(tally.held, "MUST")))
-        }),
-    );
-    parts
 }
 
 /// Undecided checks, grouped by remedy.
@@ -453,7 +421,9 @@ fn advice(run: &StoredRun, boundary: Option<&'static dyn Boundary>) -> Vec<Strin
     if run.checks.iter().any(|check| check.first_canary.is_some() && check.verdict.is_failure()) {
         return Vec::new();
     }
-    if lacks_a_tool(run, boundary) {
+    let needs_role = |check: &CheckResult| matches!(&check.verdict, Verdict::Untestable(why) if why.code == Untestable::NO_ROLE);
+    let is_reached = interrupted(run) == 0 || run.checks.iter().any(needs_role);
+    if is_reached && lacks_a_tool(run, boundary) {
         let sentence = "No tool is known to succeed, so almost nothing could be checked: pass \
                         `--aid AID --input JSON`, or map roles under [roles] in peerproof.toml.";
         return vec![sentence.to_owned()];
@@ -631,6 +601,35 @@ mod tests {
         assert_eq!(sentences(&screen.undecided), expected);
         let unclaimed = "Not claimed, 3 checks: feature ds_state (1); command run (2)";
         assert_eq!(screen.unclaimed.as_deref(), Some(unclaimed));
+    }
+
+    #[test]
+    fn an_interrupted_run_says_so_first_and_gives_no_advice_about_roles() {
+        let stopped = |id: &str| check(id, runner::interrupted(), "TH-REQ-01", Level::Must);
+        let said = |checks: Vec<CheckResult>| {
+            let mut run = run(checks);
+            run.header.config = json!({});
+            let screen = Screen::new(&run, table::find("toolhost"), false);
+            let outcome: Vec<String> = screen.outcome.into_iter().map(|(_, text)| text).collect();
+            (outcome[..outcome.len().min(2)].join(" · "), screen.advice.len())
+        };
+        let passed = || check("t/3", Verdict::Pass, "TH-REQ-01", Level::Must);
+        let (outcome, advice) = said(vec![stopped("t/1"), stopped("t/2")]);
+        assert!(
+            outcome.starts_with("interrupted before 2 checks") && !outcome.contains("fault"),
+            "{outcome}"
+        );
+        assert_eq!(advice, 0);
+        let (outcome, _) = said(vec![stopped("t/1"), passed()]);
+        assert_eq!(outcome, "interrupted before 1 check · no fault seen in the others");
+        let broken = failed("t/4", "TH-REQ-01", Level::Must, "other");
+        assert_eq!(
+            said(vec![stopped("t/1"), broken]).0,
+            "1 cause, 1 failed check · interrupted before 1 check"
+        );
+        let unmapped = undecided("t/5", Untestable::NO_ROLE, "the role `echo` is not mapped");
+        assert_eq!(said(vec![stopped("t/1"), unmapped]).1, 1, "the check was reached");
+        assert_eq!(said(vec![passed()]).0.split(" · ").next(), Some("no fault seen"));
     }
 
     #[test]
