@@ -8,6 +8,7 @@ use super::{Context, Stop};
 use peerproof::report::console::Detail;
 use peerproof::report::render::Form;
 use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::nearest::{did_you_mean, then};
 use peerproof_engine::run::runner::Options;
 
 /// Settings of a run. Each flag overrides its variable `PEERPROOF_…`, which overrides the default.
@@ -213,9 +214,9 @@ impl OutputArgs {
                 reports.rendered.push((form, file));
             } else {
                 let words = || ["results", GITHUB].into_iter().chain(Form::ALL.map(Form::word));
-                let hint = peerproof_engine::data::nearest::did_you_mean(form, words());
                 let forms = words().collect::<Vec<_>>().join(", ");
-                return Err(Stop::usage(format!("unknown report {form:?}{hint}; the reports are: {forms}")));
+                let known = then(&did_you_mean(form, words()), &format!("the reports are: {forms}"));
+                return Err(Stop::usage(format!("unknown report {form:?}{known}")));
             }
         }
         Ok(reports)

@@ -19,7 +19,7 @@ use crate::data::check::Check;
 use crate::data::clause::{Clause, ClauseId, Level, Side};
 use crate::data::facts::Facts;
 use crate::data::finding::{CANARY_FAILED, Finding, Judgement, occasion};
-use crate::data::nearest::did_you_mean;
+use crate::data::nearest::{did_you_mean, then};
 use crate::data::payload::Vars;
 use crate::data::plan::{Act, Plan, Step};
 use crate::data::rng::Rng;
@@ -214,7 +214,8 @@ pub fn named(
             }
             _ => did_you_mean(&name.replace('-', "_"), names.iter().copied()),
         };
-        format!("unknown boundary {name:?}{hint}; the boundaries are: {}", names.join(", ")).into()
+        let known = then(&hint, &format!("the boundaries are: {}", names.join(", ")));
+        format!("unknown boundary {name:?}{known}").into()
     })
 }
 

@@ -4,7 +4,7 @@
 use crate::contract::boundary::Boundary;
 use crate::data::blame::Misconfigured;
 use crate::data::facts::Facts;
-use crate::data::nearest::{did_you_mean, nearest};
+use crate::data::nearest::{did_you_mean, then};
 use crate::data::plan::{ActorStep, Fixture, Plan};
 use crate::data::transcript::Transcript;
 use crate::data::transcript::strict::ADVICE;
@@ -31,8 +31,9 @@ fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
             if known().all(|known| known != id) {
                 let hint = did_you_mean(id, known());
                 return Err(format!(
-                    "plan/steps/{at}/expect: there is no clause {id:?} of {}{hint}; {ADVICE}",
-                    boundary.name()
+                    "plan/steps/{at}/expect: there is no clause {id:?} of {}{}",
+                    boundary.name(),
+                    then(&hint, ADVICE)
                 )
                 .into());
             }
@@ -68,10 +69,9 @@ fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), Misconfigured> {
     for (table, names) in tables {
         let here = || known.iter().filter(|key| key.table() == table).map(|key| key.name);
         for name in names.into_iter().filter(|name| here().all(|known| known != name.as_str())) {
-            if let Some(near) = nearest(name, here()) {
-                return Err(
-                    format!("facts/{table}: {name:?} is unknown; did you mean {near:?}? {ADVICE}").into()
-                );
+            let hint = did_you_mean(name, here());
+            if !hint.is_empty() {
+                return Err(format!("facts/{table}: {name:?} is unknown{}", then(&hint, ADVICE)).into());
             }
         }
     }

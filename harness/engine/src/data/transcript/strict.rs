@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::data::blame::Misconfigured;
-use crate::data::nearest::{did_you_mean, nearest};
+use crate::data::nearest::{did_you_mean, nearest, then};
 use crate::data::plan::Plan;
 
 /// Members that are omitted if they have their default.
@@ -59,7 +59,8 @@ pub fn read<T: DeserializeOwned + Serialize>(value: &Value, place: &str) -> Resu
         let missing = error.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
         match missing.and_then(|name| Some((name, likely(value, name)?))) {
             Some((name, there)) => {
-                format!("{}{there:?} is unknown; did you mean {name:?}? {ADVICE}", at(place))
+                let hint = format!("; did you mean {name:?}?");
+                format!("{}{there:?} is unknown{}", at(place), then(&hint, ADVICE))
             }
             None => format!("{}{error}; {ADVICE}", at(place)),
         }
@@ -100,8 +101,9 @@ fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), Misconfigure
                     let known = read.keys().map(String::as_str).filter(|known| !stored.contains_key(*known));
                     let hint = did_you_mean(name, known.chain(OPTIONAL));
                     return Err(format!(
-                        "{}the member {name:?} is not allowed here{hint}; {ADVICE}",
-                        at(place)
+                        "{}the member {name:?} is not allowed here{}",
+                        at(place),
+                        then(&hint, ADVICE)
                     )
                     .into());
                 };

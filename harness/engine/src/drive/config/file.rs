@@ -11,7 +11,7 @@ use crate::contract::boundary::{Boundary, KeyForm, named};
 use crate::data::blame::Misconfigured;
 use crate::data::carriage::HTTP;
 use crate::data::clause::Side;
-use crate::data::nearest::did_you_mean;
+use crate::data::nearest::{did_you_mean, then};
 use crate::drive::transport::http::URL_PREFIX;
 
 /// Tables of the file.
@@ -100,8 +100,10 @@ impl ConfigReader<'_> {
         for (name, value) in file {
             if !TABLES.contains(&name.as_str()) {
                 let hint = did_you_mean(name, TABLES);
-                let sentence =
-                    format!("there is no table [{name}]{hint}; there is: [{}]", TABLES.join("], ["));
+                let sentence = format!(
+                    "there is no table [{name}]{}",
+                    then(&hint, &format!("there is: [{}]", TABLES.join("], [")))
+                );
                 return Err(self.at(name, "", sentence));
             }
             if !value.is_table() {

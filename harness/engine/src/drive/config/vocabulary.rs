@@ -8,7 +8,7 @@ use super::command::placeholders;
 use crate::contract::boundary::{Boundary, ConfigKey, KeyForm, Member, MemberKind};
 use crate::data::blame::Misconfigured;
 use crate::data::clause::Side;
-use crate::data::nearest::did_you_mean;
+use crate::data::nearest::{did_you_mean, then};
 
 /// Keys of `[peer]` that every boundary has.
 const GENERAL: &[ConfigKey] = &[
@@ -87,7 +87,8 @@ pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfig
         return Ok(());
     }
     let hint = did_you_mean(value, words.iter().copied());
-    Err(format!("{:?} cannot be {value:?}{hint}; it must be one of: {}", key.name, words.join(", ")).into())
+    let known = then(&hint, &format!("it must be one of: {}", words.join(", ")));
+    Err(format!("{:?} cannot be {value:?}{known}", key.name).into())
 }
 
 /// Checks a number against the minimum of `key`.
@@ -162,7 +163,8 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
             members.iter().find(|known| known.names().any(|name| name == member))
         else {
             let hint = did_you_mean(member, known);
-            return Err(format!("{name:?} has no member {member:?}{hint}; its members are {}", list()).into());
+            let known = then(&hint, &format!("its members are {}", list()));
+            return Err(format!("{name:?} has no member {member:?}{known}").into());
         };
         let fits = match kind {
             MemberKind::String | MemberKind::File => value.as_str().is_some_and(|text| !text.is_empty()),
