@@ -95,6 +95,11 @@ impl Cause {
         matches!(self.certainty, Certainty::Broken | Certainty::Flaky)
     }
 
+    /// True if the peer accepts messages that must be refused.
+    pub fn is_acceptance(&self) -> bool {
+        ACCEPTED.contains(&self.reason.as_str())
+    }
+
     /// Number of its findings.
     pub fn findings(&self) -> usize {
         self.checks.iter().map(|share| share.findings).sum()

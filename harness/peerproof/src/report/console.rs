@@ -204,8 +204,8 @@ impl Report<'_> {
             for id in &told.others {
                 let _ = writeln!(out, "            {}", paint(Tone::Name, id));
             }
-        } else if let Some(also) = told.also() {
-            let _ = writeln!(out, "  also      {also} (-v lists them)");
+        } else if let Some(also) = told.also(" (-v lists them)") {
+            self.hang("  also      ", &also, out);
         }
         out.push('\n');
     }

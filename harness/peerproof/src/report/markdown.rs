@@ -162,7 +162,8 @@ fn cause(told: &ReportedCause<'_>) -> String {
         let _ =
             writeln!(out, "- again: `sh {folder}/repro.sh` or `peerproof replay {folder}/transcript.ndjson`");
     }
-    let also = told.also().map_or_else(|| "seen in no other check".to_owned(), |also| format!("also {also}"));
+    let also =
+        told.also("").map_or_else(|| "seen in no other check".to_owned(), |also| format!("also {also}"));
     let _ = writeln!(out, "\n<details><summary>{also}</summary>\n");
     for share in cause.checks.iter().take(CHECKS_MAX) {
         let times = if share.findings > 1 { format!(" ({} times)", share.findings) } else { String::new() };

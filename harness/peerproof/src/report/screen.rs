@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::printer::{Printer, Tone};
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::check::Untestable;
-use peerproof_engine::data::clause::{Clause, Level, Side};
+use peerproof_engine::data::clause::{Level, Side};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::text::one_line;
@@ -14,12 +14,14 @@ use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::runner;
 use peerproof_engine::run::verdict::{CheckResult, Verdict, told_by};
 
+mod cause;
 mod outcome;
 mod tally;
 
+pub use cause::ReportedCause;
 use outcome::{interrupted, outcome};
 pub use tally::Tally;
-use tally::{by_invalid, tallies};
+use tally::tallies;
 
 /// Code of a check that is undecided because another one reports its fault.
 const MASKED: &str = "masked";
@@ -46,26 +48,6 @@ pub struct Screen<'r> {
     pub left_out: Option<String>,
     /// Standing of the clauses by level.
     pub tallies: Vec<Tally>,
-}
-
-/// Cause with data for reports.
-pub struct ReportedCause<'r> {
-    /// The cause.
-    pub cause: &'r Cause,
-    /// Check that shows the cause best.
-    pub check: &'r CheckResult,
-    /// Clause of the cause; `None` for an unknown boundary.
-    pub clause: Option<&'static Clause>,
-    /// Set if the cause decides the exit status.
-    pub decides: bool,
-    /// Set if only forbidden messages show it; `None` if the contract does not distinguish messages.
-    pub invalid: Option<bool>,
-    /// Library that causes it in every peer.
-    pub library: Option<&'r str>,
-    /// Number of further findings of the cause in `check`.
-    pub alike: usize,
-    /// Ids of the other checks that found the cause.
-    pub others: Vec<&'r str>,
 }
 
 /// Checks with a common reason.
@@ -114,60 +96,6 @@ impl<'r> Screen<'r> {
             None => text.clone(),
         });
         painted.chain(more).collect::<Vec<_>>().join(" · ")
-    }
-}
-
-impl<'r> ReportedCause<'r> {
-    fn of(cause: &'r Cause, run: &'r StoredRun, clauses: &'static [Clause], strict: bool) -> Option<Self> {
-        let check = run.checks.iter().find(|check| check.id == cause.check)?;
-        let own = cause.checks.iter().find(|share| share.check == cause.check);
-        let ids = cause.checks.iter().map(|share| share.check.as_str());
-        Some(Self {
-            cause,
-            check,
-            clause: clauses.iter().find(|clause| clause.id == cause.clause),
-            decides: strict || cause.level != Level::Should,
-            invalid: by_invalid(cause, run, clauses),
-            library: run.header.config["libraries"][&cause.clause.0].as_str(),
-            alike: own.map_or(0, |share| share.findings.saturating_sub(1)),
-            others: ids.filter(|id| *id != cause.check).collect(),
-        })
-    }
-
-    /// Rule that the peer breaks: the title of the check if the check is about the clause, else the text of the clause.
-    pub fn rule(&self) -> &'r str {
-        let first = self.check.clauses.first().map(|clause| &clause.id);
-        let is_beside = first != Some(&self.cause.clause);
-        self.clause.filter(|_| is_beside).map_or(self.check.title.as_str(), |clause| clause.text.as_str())
-    }
-
-    /// Level of the cause, in words.
-    pub fn level(&self) -> &'static str {
-        match (self.cause.level, self.decides) {
-            (Level::Open, _) => "MUST (outside the allowed outcomes)",
-            (Level::Should, false) => "SHOULD (changes the exit status only with --strict)",
-            (level, _) => level_of_finding(level),
-        }
-    }
-
-    /// Kind of input that triggers the cause, unless a correct counterpart sends it.
-    pub fn rung(&self) -> &'static str {
-        match (self.invalid, self.cause.rung) {
-            (Some(false), _) | (None, Rung::Ordinary) => "",
-            (_, Rung::Ordinary | Rung::Malformed) => ", at malformed input",
-            (_, Rung::Hostile) => ", at hostile input",
-        }
-    }
-
-    /// Advice for a fault of a library.
-    pub fn advice(&self) -> Option<String> {
-        let library = one_line(self.library?);
-        Some(format!("the same in every server of {library}: update the library, or report it there"))
-    }
-
-    /// Number of the other checks that found the cause, in words.
-    pub(crate) fn also(&self) -> Option<String> {
-        (!self.others.is_empty()).then(|| format!("seen in {}", plural(self.others.len(), "other check")))
     }
 }
 
@@ -475,6 +403,7 @@ pub(crate) fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use peerproof_engine::run::causes::Share;
     use peerproof_engine::run::results::RunHeader;
     use peerproof_engine::run::verdict::ClauseRef;
     use serde_json::json;
@@ -601,6 +530,27 @@ mod tests {
         assert_eq!(sentences(&screen.undecided), expected);
         let unclaimed = "Not claimed, 3 checks: feature ds_state (1); command run (2)";
         assert_eq!(screen.unclaimed.as_deref(), Some(unclaimed));
+    }
+
+    #[test]
+    fn a_cause_names_the_other_clauses_that_it_breaks() {
+        let share = |check: &str| Share { check: check.to_owned(), findings: 1 };
+        let refusals = |count: usize| {
+            let of =
+                |at: usize| failed(&format!("t/{at}"), &format!("TH-REQ-{at:02}"), Level::Must, "accepted");
+            let mut run = run((1..=count).map(of).collect());
+            run.causes.truncate(1);
+            let own = run.causes[0].check.clone();
+            let ids = run.checks.iter().map(|check| share(&check.id)).filter(|share| share.check != own);
+            run.causes[0].checks = [share(&own)].into_iter().chain(ids).collect();
+            let screen = Screen::new(&run, table::find("toolhost"), false);
+            screen.causes[0].also(" (-v lists them)")
+        };
+        assert_eq!(refusals(1), None);
+        let of_three = refusals(3).unwrap();
+        assert!(of_three.starts_with("seen in 2 other checks (-v lists them), of TH-REQ-"), "{of_three}");
+        assert_eq!(of_three.matches("TH-REQ-").count(), 2, "{of_three}");
+        assert!(refusals(12).unwrap().ends_with(", 3 more"));
     }
 
     #[test]

@@ -19,10 +19,15 @@ pub(super) fn outcome(run: &StoredRun, tallies: &[Tally], clauses: &[Clause]) ->
         0 => None,
         count => Some((Some(Tone::Warn), format!("interrupted before {}", plural(count, "check")))),
     };
-    let is_decided = |check: &CheckResult| matches!(check.verdict, Verdict::Pass | Verdict::Open(_));
+    let is_decided = |check: &CheckResult| {
+        let verdict = &check.verdict;
+        verdict.is_good() || matches!(verdict, Verdict::Flaky(_) | Verdict::Expected(_))
+    };
+    let has_decided = run.checks.iter().any(is_decided);
     let mut parts = match (of(Certainty::Broken), &interruption) {
+        (0, None) if !has_decided => vec![(Some(Tone::Warn), "nothing decided".to_owned())],
         (0, None) => vec![(Some(Tone::Good), "no fault seen".to_owned())],
-        (0, Some(interruption)) if run.checks.iter().any(is_decided) => {
+        (0, Some(interruption)) if has_decided => {
             vec![interruption.clone(), (None, "no fault seen in the others".to_owned())]
         }
         (0, Some(interruption)) => vec![interruption.clone()],
