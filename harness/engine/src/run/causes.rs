@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::data::clause::{ClauseId, Level};
-use crate::data::finding::occasion::{EXIT_STATUS, MessageKind, Occasion};
+use crate::data::finding::occasion::{self, EXIT_STATUS, MessageKind, Occasion};
 use crate::data::finding::{CANARY_FAILED, Finding, Nature};
 use crate::data::rung::Rung;
 use crate::run::verdict::{CheckResult, Verdict};
@@ -270,6 +270,15 @@ fn join_places(keyed: &mut [Keyed<'_>]) {
     }
 }
 
+/// Reason codes of values that an earlier fault can change.
+const OF_VALUES: [&str; 3] = ["wrong_id", "wrong_code", "wrong_version"];
+
+/// True if an earlier fault can lead to a finding. A member of a wrong form is a fault of its own.
+fn can_follow(key: &FaultKey<'_>, finding: &Finding) -> bool {
+    let is_of_form = occasion::tells(&finding.reason) && !OF_VALUES.contains(&finding.reason.as_str());
+    !(is_of_form && matches!(key.sign, FaultSign::Place { .. }))
+}
+
 /// Gives a later finding the key of the first finding of its check, unless some check shows its fault first: an early
 /// fault often leads to later ones.
 fn join_consequences(keyed: &mut [Keyed<'_>]) {
@@ -283,7 +292,7 @@ fn join_consequences(keyed: &mut [Keyed<'_>]) {
     for (key, seen) in keyed {
         let Some((first, step)) = firsts.get(seen.check.id.as_str()) else { continue };
         let is_later = step.is_some() && seen.finding.step > *step;
-        if is_later && !seen.is_first() && !leading.contains(key) {
+        if is_later && !seen.is_first() && can_follow(key, seen.finding) && !leading.contains(key) {
             *key = first.clone();
             seen.follows = true;
         }

@@ -81,8 +81,13 @@ const OF_RIGHT_MESSAGES: [&str; 11] = [
 impl NamedPart {
     /// True if the name tells the fault from others.
     pub fn tells(&self) -> bool {
-        !OF_RIGHT_MESSAGES.contains(&self.reason.as_str())
+        tells(&self.reason)
     }
+}
+
+/// True if a reason code tells a fault from others.
+pub(crate) fn tells(reason: &str) -> bool {
+    !OF_RIGHT_MESSAGES.contains(&reason)
 }
 
 /// Kind of a message to a peer.

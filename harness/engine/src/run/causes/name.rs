@@ -30,14 +30,14 @@ pub(super) fn named<'a>(
 /// 4. MUST before SHOULD,
 /// 5. shown by its own check before shown by others, then many clauses broken in one manner before one clause, then shown
 ///    by a short conversation before a long one ([`Breadth`]),
-/// 6. many checks failed or masked (`hit`), most checks of its clause failed, and many findings before fewer.
+/// 6. many checks failed or masked (`hit`), the checks of its clause failed, and many findings before fewer.
 pub(super) fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
     let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
     (
         (cause.certainty, cause.rung, Reverse(ends_the_peer), cause.level),
         (breadth.is_plain, breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
         (breadth.votes.0 == 0, breadth.messages),
-        (Reverse(hit), breadth.failing_permille, Reverse(cause.findings())),
+        (Reverse(hit), breadth.suspicion, Reverse(cause.findings())),
         (cause.clause.clone(), cause.id.clone()),
     )
 }
@@ -75,6 +75,13 @@ impl<'a> Spectrum<'a> {
             .iter()
             .filter_map(|share| self.masked.get(&(share.check.as_str(), cause.reason.as_str())));
         (cause.checks.len() + masked.sum::<usize>()) as u64
+    }
+
+    /// Square of the Ochiai coefficient of a clause for one cause, in thousandths of the number of checks of the cause.
+    fn suspicion(&self, clause: &ClauseId, votes: &Votes<'_>) -> u64 {
+        let (failed, passed) = self.ended.get(clause.0.as_str()).copied().unwrap_or_default();
+        let shown = votes.checks.get(clause).map_or(0, BTreeSet::len) as u64;
+        1_000 * shown * shown / u64::from(failed + passed).max(shown).max(1)
     }
 
     /// Failed share of the checks of a clause, in thousandths.
@@ -149,10 +156,8 @@ pub(super) struct Breadth<'a> {
     is_aimed: Reverse<bool>,
     /// A check that lists the clause first comes before others.
     is_second: bool,
-    /// A clause with more failing checks, in thousandths, comes first.
-    failing_permille: Reverse<u32>,
-    /// A clause that many checks of the cause show comes before one that few do.
-    checks: Reverse<usize>,
+    /// A clause whose checks show the cause, and that many of them do, comes first.
+    suspicion: Reverse<u64>,
     /// A check of few clauses comes before one of many.
     clauses: usize,
     /// A short conversation comes before a long one.
@@ -181,8 +186,7 @@ impl<'a> Breadth<'a> {
             is_in_array: occasion.is_some_and(|it| it.stimulus == MessageKind::Array),
             is_aimed: Reverse(seen.is_aimed()),
             is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
-            failing_permille: Reverse(spectrum.failing_permille(&finding.clause)),
-            checks: Reverse(votes.checks.get(&finding.clause).map_or(0, BTreeSet::len)),
+            suspicion: Reverse(spectrum.suspicion(&finding.clause, votes)),
             clauses: check.clauses.len(),
             messages: occasion.map_or(0, |it| it.messages),
             findings: check.findings.len(),
