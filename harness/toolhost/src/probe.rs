@@ -1,14 +1,17 @@
 //! Detection of a toolhost's roles and features that its configuration does not declare.
 //!
 //! Every role is tried once. An unmapped role is tried with the reference's action id, and mapped if the tool answers
-//! as the table of roles demands. A configured role whose tool answers differently is removed and recorded as
-//! misbehaving: its checks are untestable and blame no clause. Features are probed only if the configuration has no
-//! `[features]` table. A claimed `http_get` stays mapped, so that checks judge it.
+//! as the table of roles demands, or is there and answers with a fault: the checks tell what is wrong. Two requests to
+//! action ids that no tool has show how the peer says that a tool is missing. A configured role whose tool answers
+//! differently is removed and recorded as misbehaving: its checks are untestable and blame no clause. Features are
+//! probed only if the configuration has no `[features]` table. A claimed `http_get` stays mapped, so that checks judge
+//! it.
 
 use serde_json::{Value, json};
 
 use super::config::KEYS;
 use super::expect::{Allowed, Expect, Outcome, parse};
+use super::reply_rules::mended;
 use super::role::{ROLES, reference_aid, role};
 use super::talk::{Request, Talk, quoted};
 use super::talk_state::url_input;
@@ -16,7 +19,7 @@ use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::{Facts, RoleTrial};
 use peerproof_engine::data::json::{self as strict, DecodeLimits, Json};
 use peerproof_engine::data::payload::{Payload, shorten};
-use peerproof_engine::data::plan::{Act, Chunking, Fixture, ListenerSettings, Plan};
+use peerproof_engine::data::plan::{Fixture, ListenerSettings, Plan};
 use peerproof_engine::data::transcript::{EventKind, Transcript};
 
 /// Lease request of the reference, the default for peers without a configured one.
@@ -32,6 +35,13 @@ pub(crate) const REPLY_FRAME: &str = "reply_frame_bytes";
 
 /// Clause of the probes, which are never judged.
 const CLAUSE: &str = "TH-FRAME-01";
+
+/// Action ids that no tool has, with inputs. The inputs differ, so that equal answers are about the tool alone.
+const UNKNOWN: [(&str, &str); 2] =
+    [("AID.PEERPROOF.NO_SUCH_TOOL.v1", "{\"message\":\"probe\"}"), ("AID.PEERPROOF.NOR_THIS_ONE.v1", "{}")];
+
+/// Number of requests with one key at the end of the questions.
+const REPEATS: usize = 2;
 
 /// Plans of the probes.
 pub(crate) fn plans(facts: &Facts) -> Vec<Plan> {
@@ -116,8 +126,11 @@ fn serve_plan(facts: &Facts) -> Plan {
         talk.send(request.line(), anything());
     }
     let (aid, input) = repeatable(facts);
-    for _ in 0..2 {
+    for _ in 0..REPEATS {
         talk.send(Request::aid(&aid).input(&input).key("peerproof-probe").line(), anything());
+    }
+    for (aid, input) in UNKNOWN {
+        talk.send(Request::aid(aid).input(input).line(), anything());
     }
     talk.finish();
     talk.plan()
@@ -156,9 +169,10 @@ fn run_plan(facts: &Facts) -> Plan {
     web(&mut talk);
     for question in questions(facts) {
         let body = Request::empty().payload("input_json", question.payload()).body();
-        talk.add_session("run", &[("aid", &question.aid)], &[]);
-        talk.send_as(body, Chunking::Whole, 0, anything());
-        talk.act(Act::Finish);
+        talk.run(&question.aid, body, &[], anything());
+    }
+    for (aid, input) in UNKNOWN {
+        talk.run(aid, Request::empty().input(input).body(), &[], anything());
     }
     talk.plan()
 }
@@ -169,6 +183,7 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
     let serve = facts.commands.contains("serve");
     let mut misfits: Vec<Misfit> = Vec::new();
     let claimed_http = aid_of(facts, "http_get");
+    let unknown = probes.first().and_then(|first| Unknown::told(&replies(first, serve), asked.len(), serve));
     let mut leases = false;
     let mut repeats = false;
     let mut reply_frame = None;
@@ -186,7 +201,7 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
             if facts.roles.contains_key("crash") {
                 let why = succeeds.then(|| "succeeds".to_owned());
                 misfits.extend(why.map(|why| ("crash", aid_of(facts, "crash"), why)));
-            } else if crashes(&replies, transcript, facts) {
+            } else if crashes(&replies, transcript, facts, unknown.as_ref()) {
                 map(facts, "crash");
             }
         } else {
@@ -195,33 +210,13 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
                 .zip(&replies)
                 .filter_map(|(asked, reply)| Some((asked, reply.as_ref()?)))
                 .collect();
-            for name in ROLES.iter().map(|(name, _)| *name) {
-                let own: Vec<_> =
-                    answers.iter().filter(|(question, _)| question.role == name).copied().collect();
-                let configured = facts.roles.contains_key(name);
-                match own.first().map(|(question, reply)| seen(question, reply)) {
-                    Some(ProbeConclusion::Plays) if !configured => map(facts, name),
-                    Some(ProbeConclusion::Other(why))
-                        if configured || (name == "http_get" && claims_http(facts)) =>
-                    {
-                        misfits.push((name, own[0].0.aid.clone(), why));
-                    }
-                    Some(ProbeConclusion::Nothing) if configured => {
-                        let why = format!("it answers {}", shorten(&own[0].1.to_text(), 80));
-                        facts.enter(name, RoleTrial::Untold(why));
-                    }
-                    None if configured && name != "crash" => {
-                        facts.enter(name, RoleTrial::Untold("its call gets no readable reply".to_owned()));
-                    }
-                    _ => {}
-                }
-            }
+            misfits.extend(try_each(&answers, facts, unknown.as_ref()));
             if serve {
                 reply_frame = reply_frame.or_else(|| bytes_around_blob(transcript, &asked));
                 misfits.extend(miscounts(&answers, facts));
                 misfits.extend(misfits_of_slots(&answers, facts));
             }
-            repeats = serve && repeated(&replies);
+            repeats = serve && repeated(&replies[..replies.len().min(asked.len() + REPEATS)]);
         }
     }
     for (name, aid, why) in misfits {
@@ -265,6 +260,35 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
     }
 }
 
+/// Enters the conclusion about each role but `crash`. Returns the misfits.
+fn try_each(answers: &[(&Question, &Json)], facts: &mut Facts, unknown: Option<&Unknown>) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    for name in ROLES.iter().map(|(name, _)| *name) {
+        let configured = facts.roles.contains_key(name);
+        let Some((question, reply)) = answers.iter().find(|(question, _)| question.role == name) else {
+            if configured && name != "crash" {
+                facts.enter(name, RoleTrial::Untold("its call gets no readable reply".to_owned()));
+            }
+            continue;
+        };
+        match seen(question, reply, unknown) {
+            ProbeConclusion::Plays | ProbeConclusion::Faulty | ProbeConclusion::Fails(_) if !configured => {
+                map(facts, name);
+            }
+            ProbeConclusion::Fails(why) => misfits.push((name, question.aid.clone(), why)),
+            ProbeConclusion::Other(why) if configured || (name == "http_get" && claims_http(facts)) => {
+                misfits.push((name, question.aid.clone(), why));
+            }
+            ProbeConclusion::Faulty | ProbeConclusion::Nothing if configured => {
+                let why = format!("it answers {}", shorten(&reply.to_text(), 80));
+                facts.enter(name, RoleTrial::Untold(why));
+            }
+            _ => {}
+        }
+    }
+    misfits
+}
+
 fn map(facts: &mut Facts, name: &str) {
     map_to(facts, name, reference_aid(name));
 }
@@ -288,11 +312,36 @@ fn replies(transcript: &Transcript, serve: bool) -> Vec<Option<Json>> {
     (0..transcript.plan.sessions.len()).map(|session| decode(&transcript.stdout(session))).collect()
 }
 
+/// Output of a success reply, also one that is wrongly a JSON value instead of its text.
 fn output(reply: &Json) -> Option<Json> {
-    if !is_ok(reply) {
-        return None;
+    let output = reply.get("output_json").filter(|_| is_ok(reply))?;
+    output.as_str().map_or_else(|| Some(output.clone()), parse)
+}
+
+/// Peer's answer to an action id that no tool has: `ok`, `status`, and `error` without the action id.
+#[derive(PartialEq)]
+struct Unknown([Option<String>; 3]);
+
+impl Unknown {
+    /// Answer to an unknown action id, after `asked` questions; `None` if it does not depend on the action id alone.
+    fn told(replies: &[Option<Json>], asked: usize, serve: bool) -> Option<Self> {
+        let first = asked + if serve { REPEATS } else { 0 };
+        let form = |at: usize| Self::form(replies.get(first + at)?.as_ref()?, UNKNOWN[at].0);
+        form(0).filter(|told| form(1).as_ref() == Some(told))
     }
-    parse(reply.get("output_json")?.as_str()?)
+
+    /// Form of a reply for comparison; `None` for a success.
+    fn form(reply: &Json, aid: &str) -> Option<Self> {
+        let status = reply.get("status").map(Json::to_text);
+        let succeeds = reply.get("ok").and_then(Json::as_bool).unwrap_or(status.as_deref() == Some("\"OK\""));
+        let error = reply.get("error").map(|error| error.to_text().replace(aid, ""));
+        (!succeeds).then(|| Self([reply.get("ok").map(Json::to_text), status, error]))
+    }
+
+    /// True if `reply` says that there is no tool for `aid`.
+    fn fits(&self, reply: &Json, aid: &str) -> bool {
+        Self::form(reply, aid).as_ref() == Some(self)
+    }
 }
 
 /// Size of the reply to the question for a blob, line feed included, without its data.
@@ -309,6 +358,10 @@ enum ProbeConclusion {
     Plays,
     /// The tool does something else, described here, or does not exist.
     Other(String),
+    /// The tool exists and refuses the call, as described here.
+    Fails(String),
+    /// The tool exists, and its reply has a fault that checks tell.
+    Faulty,
     /// Nothing is certain: the fault may lie in the toolhost, which checks judge.
     Nothing,
 }
@@ -317,27 +370,48 @@ fn is_ok(reply: &Json) -> bool {
     reply.get("ok").and_then(Json::as_bool) == Some(true)
 }
 
-fn seen(question: &Question, reply: &Json) -> ProbeConclusion {
+/// Conclusion from a reply, or from what it means if only its members contradict each other.
+fn seen(question: &Question, reply: &Json, unknown: Option<&Unknown>) -> ProbeConclusion {
+    // `None` if nothing is certain.
+    let exists = unknown.map(|unknown| !unknown.fits(reply, &question.aid));
+    match conclude(question, reply, exists) {
+        ProbeConclusion::Plays => ProbeConclusion::Plays,
+        _ if exists != Some(false)
+            && mended(reply)
+                .iter()
+                .any(|meant| matches!(conclude(question, meant, exists), ProbeConclusion::Plays)) =>
+        {
+            ProbeConclusion::Faulty
+        }
+        other => other,
+    }
+}
+
+fn conclude(question: &Question, reply: &Json, exists: Option<bool>) -> ProbeConclusion {
     let error = reply.get("error").and_then(Json::as_str).unwrap_or_default();
     let failed = reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR");
-    let refused = || ProbeConclusion::Other(format!("is refused: {}", shorten(&quoted(error), 80)));
-    match (question.role, reply.get("ok").and_then(Json::as_bool)) {
-        (_, None) => return ProbeConclusion::Nothing,
-        ("fail", Some(true)) => return ProbeConclusion::Other("succeeds".to_owned()),
-        ("fail", Some(false)) => {
+    let refused = || format!("is refused: {}", shorten(&quoted(error), 80));
+    match (question.role, reply.get("ok").and_then(Json::as_bool), exists) {
+        (_, None, _) => return ProbeConclusion::Nothing,
+        ("fail", Some(true), _) => return ProbeConclusion::Other("succeeds".to_owned()),
+        // The peer may refuse this machine, or wrongly demand a lease.
+        ("http_get", Some(false), _) => return ProbeConclusion::Nothing,
+        (_, Some(false), Some(false)) => return ProbeConclusion::Other(refused()),
+        ("fail", Some(false), _) => {
             return match (failed, error.contains("probe")) {
                 (true, true) => ProbeConclusion::Plays,
-                (false, false) => refused(),
+                _ if exists == Some(true) => ProbeConclusion::Faulty,
+                (false, false) => ProbeConclusion::Other(refused()),
                 _ => ProbeConclusion::Nothing,
             };
         }
-        // The peer may refuse this machine, or wrongly demand a lease.
-        ("http_get", Some(false)) => return ProbeConclusion::Nothing,
-        (_, Some(false)) if error.starts_with("lease_") => return ProbeConclusion::Nothing,
-        (_, Some(false)) => return refused(),
-        (_, Some(true)) => {}
+        (_, Some(false), Some(true)) if error.starts_with("lease_") => return ProbeConclusion::Faulty,
+        (_, Some(false), None) if error.starts_with("lease_") => return ProbeConclusion::Nothing,
+        (_, Some(false), Some(true)) => return ProbeConclusion::Fails(refused()),
+        (_, Some(false), None) => return ProbeConclusion::Other(refused()),
+        (_, Some(true), _) => {}
     }
-    let Some(output) = output(reply) else { return ProbeConclusion::Nothing };
+    let Some(output) = output(reply) else { return ProbeConclusion::Faulty };
     let plays = match question.role {
         "echo" => Some(&output) == parse(&question.input).as_ref(),
         "counter" | "tier1" | "tier2" | "tier3" => count(&output).is_some(),
@@ -411,11 +485,17 @@ fn misfits_of_slots(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit
     misfits
 }
 
-/// True if the tool exists and crashes: it answers `TOOL_ERROR` or ends the process. A missing tool is refused.
-fn crashes(replies: &[Option<Json>], transcript: &Transcript, facts: &Facts) -> bool {
-    match replies.first().and_then(Option::as_ref) {
-        Some(reply) => reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR"),
-        None => {
+/// True if the tool exists and crashes: it answers an error or ends the process. A missing tool is refused.
+fn crashes(
+    replies: &[Option<Json>],
+    transcript: &Transcript,
+    facts: &Facts,
+    unknown: Option<&Unknown>,
+) -> bool {
+    match (replies.first().and_then(Option::as_ref), unknown) {
+        (Some(reply), Some(unknown)) => !is_ok(reply) && !unknown.fits(reply, &aid_of(facts, "crash")),
+        (Some(reply), None) => reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR"),
+        (None, _) => {
             facts.roles.contains_key("echo")
                 && transcript.events.iter().any(|event| matches!(event.kind, EventKind::Exited { .. }))
         }
@@ -436,6 +516,84 @@ mod tests {
     use super::*;
     use peerproof_engine::data::transcript::{Bytes, Event};
 
+    /// Transcript of the questions of a serve process that printed `out`.
+    fn probe_of(facts: &Facts, out: String) -> Transcript {
+        let received =
+            Event { at_us: 1, session: 0, kind: EventKind::Received { bytes: Bytes(out.into_bytes()) } };
+        Transcript {
+            boundary: "toolhost".to_owned(),
+            check: "probe".to_owned(),
+            facts: facts.clone().into(),
+            plan: serve_plan(facts).into(),
+            timeout_scale: 1.0,
+            events: vec![received],
+        }
+    }
+
+    /// Facts after a serve process has answered `own` to the question for `role`, and that there is no tool to the
+    /// others.
+    fn after(mut facts: Facts, role: &str, own: &str) -> Facts {
+        let missing = |aid: &str| format!("{{\"ok\":false,\"error\":\"no tool {aid}\"}}\n");
+        let reply =
+            |asked: &Question| if asked.role == role { format!("{own}\n") } else { missing(&asked.aid) };
+        let repeated = std::iter::repeat_n(missing(&repeatable(&facts).0), REPEATS);
+        let unknown = UNKNOWN.iter().map(|(aid, _)| missing(aid));
+        let out: String = questions(&facts).iter().map(reply).chain(repeated).chain(unknown).collect();
+        let probe = probe_of(&facts, out);
+        complete(&mut facts, false, &[probe]);
+        facts
+    }
+
+    fn serving() -> Facts {
+        let mut facts = Facts::new(Side::Provider);
+        facts.commands.insert("serve".to_owned());
+        facts
+    }
+
+    #[test]
+    fn a_tool_that_answers_with_a_fault_is_there() {
+        let success = |status: &str, output: &str| {
+            format!("{{\"ok\":true,\"status\":{status},\"output_json\":{output},\"error\":\"\"}}")
+        };
+        for (role, reply) in [
+            ("echo", success("\"OK\"", "{\"probe\":\"echo\"}")),
+            ("echo", success("\"TOOL_ERROR\"", "\"{\\\"probe\\\":\\\"echo\\\"}\"")),
+            ("echo", success("\"OK\"", "\"{'probe':'echo'}\"")),
+            ("tier2", success("\"OK\"", "{\"count\":1}")),
+            ("put", "{\"ok\":true}".to_owned()),
+            ("get", "{\"ok\":\"true\",\"status\":\"OK\",\"output_json\":{\"artifact\":null}}".to_owned()),
+            ("put", "{\"ok\":false,\"error\":\"bad slot\"}".to_owned()),
+            ("tier1", "{\"ok\":false,\"error\":\"lease_required\"}".to_owned()),
+            ("fail", "{\"ok\":false,\"status\":\"ERROR\",\"error\":\"probe\"}".to_owned()),
+            ("fail", "{\"ok\":false,\"status\":\"TOOL_ERROR\",\"error\":\"failed\"}".to_owned()),
+            ("fail", "{\"ok\":false}".to_owned()),
+            ("fail", "{\"ok\":true,\"status\":\"TOOL_ERROR\",\"error\":\"probe\"}".to_owned()),
+        ] {
+            assert!(after(serving(), role, &reply).roles.contains_key(role), "{role}: {reply}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_is_missing_or_does_something_else_plays_no_role() {
+        for (role, reply) in [
+            ("fail", "{\"ok\":false,\"error\":\"no tool AID.PEERPROOF.FAIL.v1\"}"),
+            ("put", "{\"ok\":false,\"error\":\"no tool AID.PEERPROOF.PUT.v1\"}"),
+            ("fail", "{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\"}"),
+            ("echo", "{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\"}"),
+            ("echo", "{\"ok\":true,\"status\":\"OK\",\"output_json\":{},\"error\":\"\"}"),
+        ] {
+            assert!(after(serving(), role, reply).roles.is_empty(), "{role}: {reply}");
+        }
+    }
+
+    #[test]
+    fn a_configured_tool_that_refuses_its_call_misplays() {
+        let mut facts = serving();
+        map_to(&mut facts, "put", "AID.X".to_owned());
+        let facts = after(facts, "put", "{\"ok\":false,\"error\":\"bad slot\"}");
+        assert!(matches!(facts.trial("put"), RoleTrial::Misplays(_)), "{:?}", facts.trial("put"));
+    }
+
     #[test]
     fn what_stands_around_a_result_is_measured() {
         let mut facts = Facts::new(Side::Provider);
@@ -445,16 +603,7 @@ mod tests {
         let reply =
             |asked: &Question| if asked.role == "blob" { BLOB } else { "{\"ok\":false,\"error\":\"e\"}\n" };
         let out: String = questions(&facts).iter().map(reply).collect();
-        let received =
-            Event { at_us: 1, session: 0, kind: EventKind::Received { bytes: Bytes(out.into_bytes()) } };
-        let probe = Transcript {
-            boundary: "toolhost".to_owned(),
-            check: "probe".to_owned(),
-            facts: facts.clone().into(),
-            plan: serve_plan(&facts).into(),
-            timeout_scale: 1.0,
-            events: vec![received],
-        };
+        let probe = probe_of(&facts, out);
         complete(&mut facts, false, &[probe]);
         assert_eq!(facts.limits.get(REPLY_FRAME), Some(&(BLOB.len() as u64 - 3)));
     }
