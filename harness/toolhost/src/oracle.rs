@@ -233,11 +233,18 @@ fn judge_session(
 /// Exchanges replies that are correct in another order; returns the index of the first line with such a reply.
 fn put_in_order(alignment: &mut Alignment, asked: &[LineExpectation], frames: &[Frame]) -> Option<usize> {
     let may_be_silent = |line: usize| asked[line].expect.may_be_silent();
-    let fits = |line: usize, frame: usize| {
+    let accepted = |line: usize, frame: usize| {
         let (asked, frame) = (&asked[line], &frames[frame]);
-        frame.place >= asked.sent && frame.value.as_ref().is_ok_and(|value| asked.expect.fit(value).is_some())
+        let value = frame.value.as_ref().ok().filter(|_| frame.place >= asked.sent)?;
+        asked.expect.fit(value)
     };
-    alignment.put_in_order(&may_be_silent, &fits)
+    let fits = |line: usize, frame: usize| accepted(line, frame).is_some();
+    // A demanded output tells whose answer it is.
+    let proves = |line: usize, frame: usize| {
+        asked[line].expect.allowed.iter().any(|allowed| allowed.output.is_some())
+            && accepted(line, frame).is_some_and(|allowed| allowed.output.is_some())
+    };
+    alignment.put_in_order(&may_be_silent, &fits, &proves)
 }
 
 /// Findings about frames that answer nothing, one for each kind.
@@ -552,5 +559,44 @@ fn run_end(asked: &[LineExpectation], ending: &Ending, frames: &[Frame], judgeme
             key: clause::ERROR_EXIT_CHOICE.to_owned(),
             value: value.to_owned(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// First line whose answer came out of turn, of two lines: the first takes any success, the second an output. Both
+    /// replies come at once, at this place.
+    fn out_of_turn(outputs: [u32; 2], place: usize) -> Option<usize> {
+        let line = |step: usize, expect: Expect| LineExpectation {
+            step,
+            sent: step,
+            expect,
+            canary: false,
+            clauses: Vec::new(),
+            hint: None,
+        };
+        let asked =
+            [line(0, Expect::ok("TH-PROC-01")), line(1, Expect::output("TH-PROC-01", "{\"canary\":2}"))];
+        let frames = outputs.map(|n| {
+            let text = format!(
+                r#"{{"ok":true,"status":"OK","output_json":"{{\"canary\":{n}}}","error":"","ds_state":{{"delta":true}}}}"#
+            );
+            Frame { value: decode(text.as_bytes()).value, bytes: text.into_bytes(), place }
+        });
+        let mut alignment = Alignment { answers: vec![Some(0), Some(1)], extra: Vec::new() };
+        let first = put_in_order(&mut alignment, &asked, &frames);
+        let answers = if first.is_some() { [Some(1), Some(0)] } else { [Some(0), Some(1)] };
+        assert_eq!(alignment.answers, answers);
+        first
+    }
+
+    #[test]
+    fn an_answer_that_an_earlier_line_takes_for_its_own_is_out_of_turn() {
+        assert_eq!(out_of_turn([2, 1], 1), Some(0));
+        assert_eq!(out_of_turn([1, 2], 1), None);
+        assert_eq!(out_of_turn([1, 1], 1), None, "a wrong answer");
+        assert_eq!(out_of_turn([2, 1], 0), None, "the first answer came before the second line");
     }
 }

@@ -109,7 +109,7 @@ fn eof_behind_slow_tool() -> Check {
             talk.canary_for("TH-PROC-01");
             let slow = talk.ask("sleep", "{\"ms\":300}").line();
             let (next, next_expect) = talk.good("TH-PROC-01");
-            let expects = vec![Expect::ok("TH-PROC-01"), next_expect];
+            let expects = vec![Expect::holding("TH-PROC-01", "{\"slept_ms\":300}"), next_expect];
             talk.queue_all(slow.then(next.line()), Chunking::Whole, expects);
             Ok(talk.finish().allow_ms(300).plan())
         },

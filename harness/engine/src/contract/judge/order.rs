@@ -43,32 +43,53 @@ impl Alignment {
     }
 
     /// Exchanges answers if they are correct in another order. Returns the first request whose answer came out of turn.
-    /// Changes nothing if no order is correct. `may_be_silent` tells if a request needs no answer.
+    /// Changes nothing if no order is correct. `may_be_silent` tells if a request needs no answer, `proves` if a
+    /// message can only be the answer to that request: then a request that accepts any message gives it back.
     pub fn put_in_order(
         &mut self,
         may_be_silent: &dyn Fn(usize) -> bool,
         fits: &dyn Fn(usize, usize) -> bool,
+        proves: &dyn Fn(usize, usize) -> bool,
     ) -> Option<usize> {
         let is_wrong = |turn: &usize| match self.answers[*turn] {
             Some(thing) => !fits(*turn, thing),
             None => !may_be_silent(*turn),
         };
         let wrong: Vec<usize> = (0..self.answers.len()).filter(is_wrong).take(EXCHANGED_MAX + 1).collect();
-        let answers = wrong.iter().filter_map(|turn| self.answers[*turn]);
-        let things: Vec<usize> = answers.chain(self.extra.iter().copied()).collect();
-        if wrong.is_empty() || wrong.len() != things.len() || wrong.len() > EXCHANGED_MAX {
+        if wrong.is_empty() || wrong.len() > EXCHANGED_MAX {
             return None;
         }
-        let pairs = |turn: usize, thing: usize| fits(wrong[turn], things[thing]);
-        let holder = matching::pair(&vec![(); wrong.len()], things.len(), &pairs);
+        self.exchange(&wrong, fits).or_else(|| {
+            let holds_another = |turn: usize| {
+                self.answers[turn].is_some_and(|thing| {
+                    !proves(turn, thing) && wrong.iter().any(|owner| proves(*owner, thing))
+                })
+            };
+            let more: Vec<usize> = (0..self.answers.len())
+                .filter(|turn| wrong.binary_search(turn).is_ok() || holds_another(*turn))
+                .collect();
+            if more.len() > wrong.len() { self.exchange(&more, fits) } else { None }
+        })
+    }
+
+    /// Exchanges the answers of `turns` and the unmatched messages, if all fit in another order. Returns the first
+    /// turn.
+    fn exchange(&mut self, turns: &[usize], fits: &dyn Fn(usize, usize) -> bool) -> Option<usize> {
+        let answers = turns.iter().filter_map(|turn| self.answers[*turn]);
+        let things: Vec<usize> = answers.chain(self.extra.iter().copied()).collect();
+        if turns.len() != things.len() || turns.len() > EXCHANGED_MAX {
+            return None;
+        }
+        let pairs = |turn: usize, thing: usize| fits(turns[turn], things[thing]);
+        let holder = matching::pair(&vec![(); turns.len()], things.len(), &pairs);
         if holder.contains(&None) {
             return None;
         }
         for (thing, turn) in things.iter().zip(holder) {
-            self.answers[wrong[turn?]] = Some(*thing);
+            self.answers[turns[turn?]] = Some(*thing);
         }
         self.extra.clear();
-        wrong.first().copied()
+        turns.first().copied()
     }
 }
 
@@ -296,18 +317,22 @@ mod tests {
         let fits = |turn: usize, thing: usize| [2, 0, 1][turn] == thing || turn == 0 && thing == 0;
         let mut swapped = Alignment { answers: vec![Some(0), Some(1), Some(2)], extra: Vec::new() };
         assert_eq!(
-            swapped.put_in_order(&|_| false, &fits),
+            swapped.put_in_order(&|_| false, &fits, &|_, _| false),
             None,
             "the first answer fits, so the others are wrong"
         );
+        let proves = |turn: usize, thing: usize| turn != 0 && fits(turn, thing);
+        let mut taken = Alignment { answers: vec![Some(0), Some(1), Some(2)], extra: Vec::new() };
+        assert_eq!(taken.put_in_order(&|_| false, &fits, &proves), Some(0), "it can only answer the second");
+        assert_eq!(taken.answers, [Some(2), Some(0), Some(1)]);
         let fits = |turn: usize, thing: usize| [2, 0, 1][turn] == thing;
-        assert_eq!(swapped.put_in_order(&|_| false, &fits), Some(0));
+        assert_eq!(swapped.put_in_order(&|_| false, &fits, &|_, _| false), Some(0));
         assert_eq!(swapped.answers, [Some(2), Some(0), Some(1)]);
         let mut moved = Alignment { answers: vec![Some(2), None, Some(1)], extra: vec![0] };
-        assert_eq!(moved.put_in_order(&|_| false, &fits), Some(1));
+        assert_eq!(moved.put_in_order(&|_| false, &fits, &|_, _| false), Some(1));
         assert_eq!((moved.answers, moved.extra), (vec![Some(2), Some(0), Some(1)], Vec::new()));
         let mut lost = Alignment { answers: vec![Some(2), None, Some(1)], extra: Vec::new() };
-        assert_eq!(lost.put_in_order(&|_| false, &fits), None);
+        assert_eq!(lost.put_in_order(&|_| false, &fits, &|_, _| false), None);
     }
 
     #[test]
