@@ -213,9 +213,30 @@ fn writes_of_a_failed_tool() -> Check {
             // A peer that kept the state and repeats it in every delta cannot answer until the state is gone.
             let (request, expect) = talk.good(CLAUSE);
             talk.send(request.state("{\"slots\":{}}").line(), expect.reason(CANARY_FAILED)).counts_as_canary();
-            Ok(talk.canary().finish().plan())
+            // No canary by itself: such a peer would fail it for the same reason, under a clause that it keeps.
+            Ok(talk.finish().plan())
         },
     )
     .feature(FEATURE)
     .roles(&["put", "get"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::rng::Rng;
+
+    #[test]
+    fn a_state_that_fills_every_reply_is_told_under_the_clause_of_the_check() {
+        let facts = super::super::super::super::boundary().full_facts(Side::Provider);
+        let plan = (writes_of_a_failed_tool().planner)(&facts, &mut Rng::new(1)).unwrap();
+        let canaries: Vec<&str> = plan
+            .steps
+            .iter()
+            .filter(|step| step.canary)
+            .map(|step| step.expect["clause"].as_str().unwrap())
+            .collect();
+        assert_eq!(canaries, ["TH-STATE-18"]);
+    }
 }
