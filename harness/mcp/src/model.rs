@@ -18,7 +18,8 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::lines::RequestLine;
 use peerproof_engine::data::transcript::{EventKind, Transcript};
-use peerproof_json_rpc::model::allowed::key;
+use peerproof_json_rpc::frames::is_call;
+use peerproof_json_rpc::model::allowed::{is_same_text, key};
 use peerproof_json_rpc::model::{AllowedAnswer as RpcAnswer, AnswerKind, IdRule};
 
 mod allowed_answer;
@@ -128,10 +129,26 @@ impl Session {
         }
     }
 
-    fn learn(&mut self, message: &Json) {
-        let Some(method) = message.get("id").and_then(key).and_then(|key| self.pending.remove(&key)) else {
-            return;
+    /// Removes the request that a message answers, and returns its method. An id of the wrong type counts, and the
+    /// result of `initialize` is known by its content.
+    fn answered(&mut self, message: &Json) -> Option<String> {
+        if is_call(message) {
+            return None;
+        }
+        let came = message.get("id").and_then(key).unwrap_or_default();
+        if let Some(method) = self.pending.remove(&came) {
+            return Some(method);
+        }
+        let opens = message.pointer("/result/protocolVersion").is_some();
+        let is_its = |(due, method): &(&String, &String)| {
+            is_same_text(due, &came) || opens && method.as_str() == INITIALIZE
         };
+        let due = self.pending.iter().find(is_its).map(|(due, _)| due.clone())?;
+        self.pending.remove(&due)
+    }
+
+    fn learn(&mut self, message: &Json) {
+        let Some(method) = self.answered(message) else { return };
         let result = message.get("result");
         if method == PING {
             self.pongs.results += usize::from(result.is_some());

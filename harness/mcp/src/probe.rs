@@ -123,8 +123,7 @@ pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
         learning.answered_initialized();
     }
     for message in &messages {
-        let of_request = |request: &&Value| message.get("id").is_some_and(|id| is_same(id, &request["id"]));
-        let Some(request) = requests.iter().find(of_request) else { continue };
+        let Some(request) = request_of(requests, message) else { continue };
         let method = request["method"].as_str().unwrap_or_default();
         if method == UNKNOWN_METHOD || request["params"]["name"] == UNKNOWN_TOOL {
             learning.refused(method, message);
@@ -137,6 +136,18 @@ pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
         }
     }
     learning.done()
+}
+
+/// Request that a message answers. An id of the wrong type counts, and the result of `initialize` is known by its
+/// content.
+fn request_of<'a>(requests: &'a [Value], message: &Value) -> Option<&'a Value> {
+    let find = |is_its: &dyn Fn(&Value) -> bool| requests.iter().find(|request| is_its(request));
+    let id = message.get("id").filter(|id| !id.is_null());
+    let text = |id: &Value| id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+    let opens = message.pointer("/result/protocolVersion").is_some();
+    find(&|request| id.is_some_and(|id| is_same(id, &request["id"])))
+        .or_else(|| find(&|request| id.is_some_and(|id| text(id) == text(&request["id"]))))
+        .or_else(|| find(&|request| opens && request["method"] == INITIALIZE))
 }
 
 /// True for equal ids: 1.0 is the number 1.
@@ -165,14 +176,20 @@ mod tests {
 
     /// A probe that came to this output.
     fn probe(facts: &Facts, out: &str) -> Transcript {
-        let kind = EventKind::Received { bytes: Bytes(format!("{out}\n").into_bytes()) };
+        let plan = plan(facts);
+        let sent = plan.steps.iter().enumerate().filter_map(|(step, planned)| match &planned.act {
+            Act::Send { payload, .. } => Some(EventKind::Sent { step, payload: payload.clone() }),
+            _ => None,
+        });
+        let came = EventKind::Received { bytes: Bytes(format!("{out}\n").into_bytes()) };
+        let kinds = sent.chain([came]).collect::<Vec<_>>().into_iter();
         Transcript {
             boundary: "mcp".to_owned(),
             check: "probe".to_owned(),
             facts: Arc::new(facts.clone()),
-            plan: Arc::new(plan(facts)),
+            plan: Arc::new(plan),
             timeout_scale: 1.0,
-            events: vec![Event { at_us: 0, session: 0, kind }],
+            events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
         }
     }
 
@@ -188,5 +205,17 @@ mod tests {
         let mut broken = facts.clone();
         complete(&mut broken, &refusal);
         assert_eq!(broken.learned, Value::Null, "nothing more is asked of a server that refuses everything");
+    }
+
+    const OPENED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}}"#;
+
+    #[test]
+    fn a_server_with_ids_of_the_wrong_type_is_known() {
+        let mut facts = Facts::new(Side::Provider);
+        facts.commands.insert("command".to_owned());
+        for id in [r#""id":"1""#, r#""id":null"#] {
+            let opened = probe(&facts, &OPENED.replace(r#""id":1"#, id));
+            assert_eq!(learned(&opened)["revision"], "2025-11-25", "{id}");
+        }
     }
 }

@@ -542,6 +542,39 @@ mod tests {
     }
 
     #[test]
+    fn capabilities_are_known_although_the_id_of_their_answer_is_wrong() {
+        let plan = || {
+            talk(|talk| {
+                talk.request("ping", None);
+            })
+        };
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        let behind = |opened: &str| {
+            let pong = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+            judged(plan(), &[opened, "", &format!("{changed}\n{pong}")])
+        };
+        let declared = OPENED.replace(r#""tools":{}"#, r#""tools":{"listChanged":true}"#);
+        assert_eq!(behind(OPENED), ["MCP-CAP-06 undeclared_change"]);
+        for id in [r#""id":"1""#, r#""id":null"#, r#""id":7"#] {
+            let wrong = |opened: &str| opened.replace(r#""id":1"#, id);
+            assert_eq!(behind(&wrong(&declared)), [""; 0], "{id}");
+            assert_eq!(behind(&wrong(OPENED)), ["MCP-CAP-06 undeclared_change"], "{id}");
+        }
+    }
+
+    #[test]
+    fn a_request_of_the_server_is_no_answer_to_one_with_its_id() {
+        let plan = talk(|talk| {
+            talk.request("ping", None);
+        });
+        let declared = OPENED.replace(r#""tools":{}"#, r#""tools":{"listChanged":true}"#);
+        let first = format!("{}\n{declared}", r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        let second = format!("{changed}\n{}", r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+        assert_eq!(judged(plan, &[&first, "", &second]), [""; 0]);
+    }
+
+    #[test]
     fn a_notification_is_not_answered() {
         let plan = talk(|talk| {
             talk.aim("MCP-BAS-05").notify("notifications/peerproof", None);
