@@ -10,7 +10,7 @@ use super::role::call;
 use super::rules::PAGES_MAX;
 use super::server_knowledge::{self, LISTS, Learning, List, ServerKnowledge, list_of};
 use super::talk::Talk;
-use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::facts::{Facts, RoleTrial};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::lines;
 use peerproof_engine::data::plan::{Act, Plan};
@@ -94,6 +94,18 @@ pub fn complete(facts: &mut Facts, probes: &[Transcript]) {
             facts.features.insert(name.to_owned(), Value::Bool(is_declared));
         }
     }
+    for (role, tool) in unlisted(facts) {
+        let why = format!("the server lists no tool {tool:?}, which is configured as role `{role}`");
+        facts.enter(&role, RoleTrial::Misplays(why));
+    }
+}
+
+/// Roles with tools that the server does not list, each with the name of its tool.
+fn unlisted(facts: &Facts) -> Vec<(String, String)> {
+    let known = ServerKnowledge::of(facts);
+    let named = facts.roles.iter().filter_map(|(role, tool)| Some((role, tool["name"].as_str()?)));
+    let missing = named.filter(|(_, tool)| known.lacks_tool(tool));
+    missing.map(|(role, tool)| (role.clone(), tool.to_owned())).collect()
 }
 
 /// Revisions that the error about the one that was asked for names; none where it names none.
@@ -216,6 +228,22 @@ mod tests {
         for id in [r#""id":"1""#, r#""id":null"#] {
             let opened = probe(&facts, &OPENED.replace(r#""id":1"#, id));
             assert_eq!(learned(&opened)["revision"], "2025-11-25", "{id}");
+        }
+    }
+
+    #[test]
+    fn a_role_needs_a_tool_that_the_server_lists() {
+        let listed = r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"echo"}]"#;
+        for (end, is_known) in [("}}", true), (r#","nextCursor":"2"}}"#, false)] {
+            let mut facts = Facts::new(Side::Provider);
+            facts.commands.insert("command".to_owned());
+            facts.roles.insert("echo".to_owned(), json!({ "name": "ecko", "arg": "text" }));
+            facts.roles.insert("noargs".to_owned(), json!({ "name": "echo" }));
+            let probes = [probe(&facts, &format!("{OPENED}\n{listed}{end}"))];
+            complete(&mut facts, &probes);
+            assert_eq!(facts.roles.contains_key("echo"), !is_known, "{end}");
+            assert_eq!(facts.misfits.get("echo").is_some_and(|why| why.contains("\"ecko\"")), is_known);
+            assert!(facts.roles.contains_key("noargs") && !facts.misfits.contains_key("noargs"));
         }
     }
 }

@@ -141,6 +141,12 @@ impl<'a> ServerKnowledge<'a> {
     pub fn tool(self, name: &str) -> Option<&'a Value> {
         self.tools().iter().find(|tool| tool["name"] == name)
     }
+
+    /// True if all tools of the server are known and none has this name.
+    pub(crate) fn lacks_tool(self, name: &str) -> bool {
+        let more = self.0.get("more").and_then(|more| more.get("tools/list"));
+        more == Some(&Value::Bool(false)) && self.tools().len() < ITEMS_MAX && self.tool(name).is_none()
+    }
 }
 
 /// Results of a probe, by member of the knowledge.

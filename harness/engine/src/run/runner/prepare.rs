@@ -121,7 +121,9 @@ pub fn try_roles(
         let seen = |role: &String| (role.clone(), facts.trial(role));
         return Ok(facts.roles.keys().chain(facts.misfits.keys()).map(seen).collect());
     };
-    let mut tried = BTreeMap::new();
+    // The probes may have taken a role away from its tool.
+    let misplays = |(role, why): (&String, &String)| (role.clone(), RoleTrial::Misplays(why.clone()));
+    let mut tried: BTreeMap<String, RoleTrial> = facts.misfits.iter().map(misplays).collect();
     for (role, plan) in trials {
         let lab = lab(peer, options, around);
         let transcript = match lab.execute("trial", &plan) {
@@ -154,7 +156,9 @@ pub fn find_roles(
         }
         let mut with = peer.clone();
         with.facts.roles = [(role.to_owned(), value.clone())].into();
+        with.facts.misfits.clear();
         if try_roles(&with, probes, options, around)?.get(role) == Some(&RoleTrial::Plays) {
+            peer.facts.misfits.remove(role);
             peer.facts.roles.insert(role.to_owned(), value);
         }
     }
