@@ -49,8 +49,9 @@ pub(crate) fn conversation_about(
         lines.retain(|line| !is_canary(line));
     }
     let opens = |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.setup);
-    if !opens(finding.step) {
-        without_openings(&mut lines, &|line| line.is_message() && opens(line.step));
+    let of_opening = |line: &ShownLine| line.is_message() && opens(line.step);
+    if !opens(finding.step) && !lines.iter().any(|line| of_opening(line) && quotes(finding, line)) {
+        without_openings(&mut lines, &of_opening);
     }
     let wrong = wrong_line(&lines, finding);
     abridge(lines.into_iter().map(|line| line.text).collect(), wrong, lines_max)
