@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::connection::{ANSWERS, INITIALIZE, OPENING};
+use super::connection::{ANSWERS, INITIALIZE, OPENING, PING};
 pub use super::model::Server;
 use super::model::{
     AllowedAnswer, Asking, CANCELLED, NO_ERROR, RequestNotes, RequestPart, State, ends_opening, is_tool_error,
@@ -34,6 +34,8 @@ use peerproof_json_rpc::model::{AnswerKind, allowed};
 const OTHER_OUTPUT: &str = "other_output";
 /// Standard output is JSON, a text on each line.
 const PROTOCOL_ONLY: &str = "MCP-FRM-01";
+/// A `ping` gets a result.
+const PONG: &str = "MCP-UTL-01";
 /// Clauses about lines that are read as one.
 const ONE_LINE: [&str; 3] = ["MCP-FRM-03", "MCP-FRM-04", "MCP-FRM-06"];
 /// Method of a log message, and the reason code of one without its capability.
@@ -251,6 +253,9 @@ fn revise(trace: &Trace<'_, Server>, judgement: &mut Judgement) {
         if (is_batch_refused || is_split) && finding.reason == "extra_reply" && is_refusal(trace, finding) {
             return false;
         }
+        if finding.lacks_answer() && lacks_ping(trace, finding) {
+            finding.clause = PONG.into();
+        }
         let is_of_end = matches!(finding.reason.as_str(), "exit_status" | "ended_early");
         if is_of_end && ending.exit.is_some() && !ending.input_ended && !ending.signalled {
             // The message before it ended the server.
@@ -285,6 +290,19 @@ fn revise(trace: &Trace<'_, Server>, judgement: &mut Judgement) {
         }
         true
     });
+}
+
+/// True if a `ping` right behind the opening is unanswered, as every other, although the server answers lists.
+fn lacks_ping(trace: &Trace<'_, Server>, finding: &Finding) -> bool {
+    let Some(at) = finding.step else { return false };
+    let is_first = trace.transcript.plan.steps.iter().take(at + 1).all(|step| step.setup || step.canary);
+    let is_ping = |unit: &RequestPart| unit.extra.method.as_deref() == Some(PING);
+    let mut answers = trace.sessions.iter().flat_map(SessionTrace::answers);
+    finding.clause.0 == SESSION_CLAUSES.one_reply
+        && is_first
+        && ServerKnowledge::of(&trace.transcript.facts).answers_lists()
+        && !answers.any(|(_, unit, _)| is_ping(unit))
+        && trace.asked.iter().any(|asked| asked.step == at && asked.due.parts.iter().any(is_ping))
 }
 
 /// True if a result came instead of an error.
@@ -572,6 +590,20 @@ mod tests {
         let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
         let second = format!("{changed}\n{}", r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
         assert_eq!(judged(plan, &[&first, "", &second]), [""; 0]);
+    }
+
+    #[test]
+    fn a_server_that_answers_everything_but_ping_lacks_ping() {
+        let plan = |line: Option<&str>| {
+            talk(|talk| {
+                talk.aim("MCP-BAS-02");
+                line.into_iter().for_each(|line| _ = talk.send(line));
+                talk.canary();
+            })
+        };
+        assert_eq!(judged(plan(None), &[OPENED]), ["MCP-UTL-01 canary_failed"]);
+        let behind = r#"{"jsonrpc":"2.0","method":"notifications/peerproof"}"#;
+        assert_eq!(judged(plan(Some(behind)), &[OPENED]), ["MCP-BAS-02 canary_failed"]);
     }
 
     #[test]

@@ -124,6 +124,11 @@ impl<'a> ServerKnowledge<'a> {
         pages.map_or(1, |pages| usize::try_from(pages).unwrap_or(1).max(1))
     }
 
+    /// True if the server gave a list.
+    pub(crate) fn answers_lists(self) -> bool {
+        self.0.get("pages").is_some()
+    }
+
     /// Lists with further pages that have not been counted.
     pub(crate) fn uncounted(self) -> Vec<&'static List> {
         let is_open = |list: &&List| {
