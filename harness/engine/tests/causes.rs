@@ -46,7 +46,7 @@ fn occasion(stimulus: MessageKind) -> Box<Occasion> {
         is_vehicle: false,
         is_aimed: true,
         is_echo: false,
-        is_of_slip: false,
+        is_uncaught: false,
         is_of_method: false,
     })
 }

@@ -37,7 +37,7 @@ pub(crate) const REPLY_FRAME: &str = "reply_frame_bytes";
 const CLAUSE: &str = "TH-FRAME-01";
 
 /// Action ids that no tool has, with inputs. The inputs differ, so that equal answers are about the tool alone.
-const UNKNOWN: [(&str, &str); 2] =
+const MISSING_TOOLS: [(&str, &str); 2] =
     [("AID.PEERPROOF.NO_SUCH_TOOL.v1", "{\"message\":\"probe\"}"), ("AID.PEERPROOF.NOR_THIS_ONE.v1", "{}")];
 
 /// Number of requests with one key at the end of the questions.
@@ -129,7 +129,7 @@ fn serve_plan(facts: &Facts) -> Plan {
     for _ in 0..REPEATS {
         talk.send(Request::aid(&aid).input(&input).key("peerproof-probe").line(), anything());
     }
-    for (aid, input) in UNKNOWN {
+    for (aid, input) in MISSING_TOOLS {
         talk.send(Request::aid(aid).input(input).line(), anything());
     }
     talk.finish();
@@ -171,7 +171,7 @@ fn run_plan(facts: &Facts) -> Plan {
         let body = Request::empty().payload("input_json", question.payload()).body();
         talk.run(&question.aid, body, &[], anything());
     }
-    for (aid, input) in UNKNOWN {
+    for (aid, input) in MISSING_TOOLS {
         talk.run(aid, Request::empty().input(input).body(), &[], anything());
     }
     talk.plan()
@@ -183,7 +183,8 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
     let serve = facts.commands.contains("serve");
     let mut misfits: Vec<Misfit> = Vec::new();
     let claimed_http = aid_of(facts, "http_get");
-    let unknown = probes.first().and_then(|first| Unknown::told(&replies(first, serve), asked.len(), serve));
+    let missing_tool =
+        probes.first().and_then(|first| MissingTool::told(&replies(first, serve), asked.len(), serve));
     let mut leases = false;
     let mut repeats = false;
     let mut reply_frame = None;
@@ -201,7 +202,7 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
             if facts.roles.contains_key("crash") {
                 let why = succeeds.then(|| "succeeds".to_owned());
                 misfits.extend(why.map(|why| ("crash", aid_of(facts, "crash"), why)));
-            } else if crashes(&replies, transcript, facts, unknown.as_ref()) {
+            } else if crashes(&replies, transcript, facts, missing_tool.as_ref()) {
                 map(facts, "crash");
             }
         } else {
@@ -210,7 +211,7 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
                 .zip(&replies)
                 .filter_map(|(asked, reply)| Some((asked, reply.as_ref()?)))
                 .collect();
-            misfits.extend(try_each(&answers, facts, unknown.as_ref()));
+            misfits.extend(try_each(&answers, facts, missing_tool.as_ref()));
             if serve {
                 reply_frame = reply_frame.or_else(|| bytes_around_blob(transcript, &asked));
                 misfits.extend(miscounts(&answers, facts));
@@ -261,7 +262,11 @@ pub(crate) fn complete(facts: &mut Facts, features_given: bool, probes: &[Transc
 }
 
 /// Enters the conclusion about each role but `crash`. Returns the misfits.
-fn try_each(answers: &[(&Question, &Json)], facts: &mut Facts, unknown: Option<&Unknown>) -> Vec<Misfit> {
+fn try_each(
+    answers: &[(&Question, &Json)],
+    facts: &mut Facts,
+    missing_tool: Option<&MissingTool>,
+) -> Vec<Misfit> {
     let mut misfits = Vec::new();
     for name in ROLES.iter().map(|(name, _)| *name) {
         let configured = facts.roles.contains_key(name);
@@ -271,7 +276,7 @@ fn try_each(answers: &[(&Question, &Json)], facts: &mut Facts, unknown: Option<&
             }
             continue;
         };
-        match seen(question, reply, unknown) {
+        match seen(question, reply, missing_tool) {
             ProbeConclusion::Plays | ProbeConclusion::Faulty | ProbeConclusion::Fails(_) if !configured => {
                 map(facts, name);
             }
@@ -320,13 +325,13 @@ fn output(reply: &Json) -> Option<Json> {
 
 /// Peer's answer to an action id that no tool has: `ok`, `status`, and `error` without the action id.
 #[derive(PartialEq)]
-struct Unknown([Option<String>; 3]);
+struct MissingTool([Option<String>; 3]);
 
-impl Unknown {
+impl MissingTool {
     /// Answer to an unknown action id, after `asked` questions; `None` if it does not depend on the action id alone.
     fn told(replies: &[Option<Json>], asked: usize, serve: bool) -> Option<Self> {
         let first = asked + if serve { REPEATS } else { 0 };
-        let form = |at: usize| Self::form(replies.get(first + at)?.as_ref()?, UNKNOWN[at].0);
+        let form = |at: usize| Self::form(replies.get(first + at)?.as_ref()?, MISSING_TOOLS[at].0);
         form(0).filter(|told| form(1).as_ref() == Some(told))
     }
 
@@ -371,9 +376,9 @@ fn is_ok(reply: &Json) -> bool {
 }
 
 /// Conclusion from a reply, or from what it means if only its members contradict each other.
-fn seen(question: &Question, reply: &Json, unknown: Option<&Unknown>) -> ProbeConclusion {
+fn seen(question: &Question, reply: &Json, missing_tool: Option<&MissingTool>) -> ProbeConclusion {
     // `None` if nothing is certain.
-    let exists = unknown.map(|unknown| !unknown.fits(reply, &question.aid));
+    let exists = missing_tool.map(|missing_tool| !missing_tool.fits(reply, &question.aid));
     match conclude(question, reply, exists) {
         ProbeConclusion::Plays => ProbeConclusion::Plays,
         _ if exists != Some(false)
@@ -490,10 +495,12 @@ fn crashes(
     replies: &[Option<Json>],
     transcript: &Transcript,
     facts: &Facts,
-    unknown: Option<&Unknown>,
+    missing_tool: Option<&MissingTool>,
 ) -> bool {
-    match (replies.first().and_then(Option::as_ref), unknown) {
-        (Some(reply), Some(unknown)) => !is_ok(reply) && !unknown.fits(reply, &aid_of(facts, "crash")),
+    match (replies.first().and_then(Option::as_ref), missing_tool) {
+        (Some(reply), Some(missing_tool)) => {
+            !is_ok(reply) && !missing_tool.fits(reply, &aid_of(facts, "crash"))
+        }
         (Some(reply), None) => reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR"),
         (None, _) => {
             facts.roles.contains_key("echo")
@@ -537,8 +544,8 @@ mod tests {
         let reply =
             |asked: &Question| if asked.role == role { format!("{own}\n") } else { missing(&asked.aid) };
         let repeated = std::iter::repeat_n(missing(&repeatable(&facts).0), REPEATS);
-        let unknown = UNKNOWN.iter().map(|(aid, _)| missing(aid));
-        let out: String = questions(&facts).iter().map(reply).chain(repeated).chain(unknown).collect();
+        let missing_tool = MISSING_TOOLS.iter().map(|(aid, _)| missing(aid));
+        let out: String = questions(&facts).iter().map(reply).chain(repeated).chain(missing_tool).collect();
         let probe = probe_of(&facts, out);
         complete(&mut facts, false, &[probe]);
         facts

@@ -47,8 +47,8 @@ pub(crate) fn error_identity(log: &str) -> Option<String> {
     identity.map(|identity| identity.chars().take(IDENTITY_CHARS_MAX).collect())
 }
 
-/// True if a log ends with an error that the program did not raise itself, at a place that a traceback shows.
-pub(crate) fn shows_a_slip(log: &str) -> bool {
+/// True if a log ends with an uncaught error that the program did not raise itself, at a place that a traceback shows.
+pub(crate) fn shows_uncaught_error(log: &str) -> bool {
     let is_raised = |site: &String| site.contains(": raise ") || site.starts_with("AssertionError at ");
     let is_thrown = |site: &String| site.starts_with("Error at ");
     python_site(log).is_some_and(|site| !is_raised(&site))
@@ -150,15 +150,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_that_the_program_raises_itself_is_no_slip() {
+    fn an_error_that_the_program_raises_itself_is_a_refusal() {
         let log = |line: &str| {
             format!(
                 "Traceback (most recent call last):\n  File \"/x/peer.py\", line 9, in main\n    {line}\n    ^^^^\n\
                  KeyError: 'id'\n"
             )
         };
-        assert!(shows_a_slip(&log("m[1]")));
-        assert!(!shows_a_slip(
+        assert!(shows_uncaught_error(&log("m[1]")));
+        assert!(!shows_uncaught_error(
             &log("raise KeyError(name)").replace("    ^^^^\n", "    ^^^^^^^^^^^^^^^^^^^^\n")
         ));
         let thrown = |kind: &str| {
@@ -166,8 +166,8 @@ mod tests {
                 "x.js:3\n\n{kind}: no\n    at f (/x/peer.js:3:7)\n    at g (/x/peer.js:9:1)\n\nNode.js v20\n"
             )
         };
-        assert!(shows_a_slip(&thrown("TypeError")));
-        assert!(!shows_a_slip(&thrown("Error")));
+        assert!(shows_uncaught_error(&thrown("TypeError")));
+        assert!(!shows_uncaught_error(&thrown("Error")));
     }
 
     #[test]

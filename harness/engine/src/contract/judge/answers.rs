@@ -112,14 +112,15 @@ impl<F: Face> SessionJudge<'_, '_, F> {
                 self.own.findings.extend(broken);
             }
             _ => {
-                let frame = self.first_broken();
-                let finding = frame.and_then(|frame| self.heard.output[frame].broken.clone());
-                let asked =
-                    self.heard.exchanges.iter().find(|(_, came)| frame.is_some() && came.garbled == frame);
-                self.own.findings.extend(finding.map(|finding| match asked {
-                    Some((asked, _)) => finding.at(asked.step),
-                    None => finding,
-                }));
+                if let Some(frame) = self.first_broken()
+                    && let Some(finding) = self.heard.output[frame].broken.clone()
+                {
+                    let asked = self.heard.exchanges.iter().find(|(_, came)| came.garbled == Some(frame));
+                    self.own.findings.push(match asked {
+                        Some((asked, _)) => finding.at(asked.step),
+                        None => finding,
+                    });
+                }
             }
         }
         let ending = &self.heard.ending;

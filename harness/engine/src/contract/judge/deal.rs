@@ -247,14 +247,14 @@ impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
             let thing = &things[index];
             let has_key = |part: &Expected<_, _>| thing.key.is_some() && part.key() == thing.key.as_deref();
             let is_of_single =
-                places.iter().zip(&answers).any(|(place, answer)| answer.is_none() && has_key(place.part));
+                || places.iter().zip(&answers).any(|(place, answer)| answer.is_none() && has_key(place.part));
             let of_element = |(one, came): &(&&PlacedExpectation<F>, &mut Match<'a, F>)| {
                 one.due.together
                     && one.spot.sent <= thing.came
                     && came.frame.is_none()
                     && one.due.parts.iter().any(has_key)
             };
-            match asked.iter().zip(&mut came).find(of_element).filter(|_| !is_of_single) {
+            match asked.iter().zip(&mut came).find(of_element).filter(|_| !is_of_single()) {
                 Some((_, came)) => came.apart.push(thing.message),
                 None => alone.push(index),
             }

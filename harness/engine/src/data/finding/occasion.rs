@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::data::clause::ClauseId;
-use crate::data::crash::{error_identity, shows_a_slip};
+use crate::data::crash::{error_identity, shows_uncaught_error};
 use crate::data::finding::{Finding, Nature, Repair};
 use crate::data::json::{self, DecodeLimits, Json};
 use crate::data::payload::{Payload, Vars};
@@ -31,9 +31,10 @@ pub struct Occasion {
     /// without parts that vary between messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub died_with: Option<String>,
-    /// Set if the process wrote no output and failed by an error at a place that its traceback shows.
+    /// Set if the process wrote no output and ended with an uncaught error that it did not raise itself, at a place that
+    /// its traceback shows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_of_slip: bool,
+    pub is_uncaught: bool,
     /// Kind of the message.
     pub stimulus: MessageKind,
     /// Number of messages in the conversation, without canaries.
@@ -180,9 +181,9 @@ pub fn fill_in(
             None => (0..plan.steps.len()).any(|at| is_about(plan, at, &finding.clause)),
         };
         let program = program(&command);
-        let is_of_slip = has_slipped(transcript, session);
+        let is_uncaught = has_uncaught_error(transcript, session);
         let ends_it = finding.nature == Nature::Crash
-            || is_of_slip
+            || is_uncaught
             || finding.reason == EXIT_STATUS
             || is_refusal_of_all(plan, session, finding);
         let died_with = ends_it.then(|| last_words(transcript, session)).flatten();
@@ -202,7 +203,7 @@ pub fn fill_in(
             program,
             by_itself,
             died_with,
-            is_of_slip,
+            is_uncaught,
             stimulus,
             messages,
             is_vehicle,
@@ -229,11 +230,13 @@ fn last_words(transcript: &Transcript, session: usize) -> Option<String> {
     log(transcript, session).and_then(|log| error_identity(&log))
 }
 
-/// True if the process of a session failed by an error that it did not raise itself, and wrote no output.
-fn has_slipped(transcript: &Transcript, session: usize) -> bool {
+/// True if the process of a session ended with an uncaught error that it did not raise itself, and wrote no output.
+fn has_uncaught_error(transcript: &Transcript, session: usize) -> bool {
     matches!(transcript.exit(session), Some(Exit::Code(1..)))
-        && transcript.stdout(session).is_empty()
-        && log(transcript, session).is_some_and(|log| shows_a_slip(&log))
+        && !transcript
+            .of(session)
+            .any(|event| matches!(&event.kind, EventKind::Received { bytes } if !bytes.0.is_empty()))
+        && log(transcript, session).is_some_and(|log| shows_uncaught_error(&log))
 }
 
 /// Standard error of the process of a session.

@@ -52,11 +52,10 @@ impl<'a> FaultKey<'a> {
         let occasion = finding.occasion.as_ref();
         // Records of earlier versions lack the occasion, or the program.
         let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
-        let died_with = died_with(finding)
-            .filter(|_| finding.reason != EXIT_STATUS || occasion.is_some_and(|it| it.is_of_slip));
+        let is_uncaught = occasion.is_some_and(|it| it.is_uncaught);
+        let died_with = died_with(finding).filter(|_| finding.reason != EXIT_STATUS || is_uncaught);
         // Only the moment at which the harness notices the end tells these apart.
-        let is_of_slip = occasion.is_some_and(|it| it.is_of_slip);
-        let has_died = died_with.is_some() && (finding.nature == Nature::Crash || is_of_slip);
+        let has_died = died_with.is_some() && (finding.nature == Nature::Crash || is_uncaught);
         let reason = if has_died { "crashed" } else { reason };
         let sign = match &finding.repair {
             _ if occasion.is_some_and(|it| it.is_of_method) => FaultSign::Places(&clause.0),
