@@ -74,10 +74,15 @@ impl Check {
         I: IntoIterator<Item = C>,
         C: Into<ClauseId>,
     {
+        let clauses = clauses.into_iter().map(Into::into).collect();
+        Self::of(id.into(), title.into(), clauses, command, Arc::new(planner))
+    }
+
+    fn of(id: String, title: String, clauses: Vec<ClauseId>, command: &str, planner: Planner) -> Self {
         Self {
-            id: id.into(),
-            title: title.into(),
-            clauses: clauses.into_iter().map(Into::into).collect(),
+            id,
+            title,
+            clauses,
             command: command.to_owned(),
             command_too: None,
             roles: Vec::new(),
@@ -91,7 +96,7 @@ impl Check {
             first_canary: false,
             vouched: false,
             needs_process: false,
-            planner: Arc::new(planner),
+            planner,
         }
     }
 

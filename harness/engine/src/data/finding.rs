@@ -118,10 +118,14 @@ impl Finding {
         expected: impl Into<String>,
         got: impl Into<String>,
     ) -> Self {
-        let (expected, got) = shorten_pair(&visible(&expected.into()), &visible(&got.into()), CHARS_MAX);
+        Self::of(clause.into(), reason.into(), &expected.into(), &got.into())
+    }
+
+    fn of(clause: ClauseId, reason: String, expected: &str, got: &str) -> Self {
+        let (expected, got) = shorten_pair(&visible(expected), &visible(got), CHARS_MAX);
         Self {
-            clause: clause.into(),
-            reason: reason.into(),
+            clause,
+            reason,
             nature: Nature::Violation,
             step: None,
             expected,

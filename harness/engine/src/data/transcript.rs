@@ -589,6 +589,10 @@ impl Transcript {
     /// # Errors
     /// Passes on errors of the writer.
     pub fn store(&self, mut to: impl Write) -> std::io::Result<()> {
+        self.write(&mut to)
+    }
+
+    fn write(&self, to: &mut dyn Write) -> std::io::Result<()> {
         let header = serde_json::to_string(&Header { peerproof_transcript: FORMAT, transcript: self })?;
         writeln!(to, "{}", visible_lines(&header))?;
         for event in &self.events {
@@ -601,7 +605,11 @@ impl Transcript {
     ///
     /// # Errors
     /// Names the line: not a transcript, another version, or a malformed line.
-    pub fn load(from: impl BufRead) -> Result<Self, Misconfigured> {
+    pub fn load(mut from: impl BufRead) -> Result<Self, Misconfigured> {
+        Self::read(&mut from)
+    }
+
+    fn read(from: &mut dyn BufRead) -> Result<Self, Misconfigured> {
         let mut lines = from.lines();
         let first = lines
             .next()

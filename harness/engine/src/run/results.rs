@@ -335,6 +335,10 @@ impl ResultsFile {
     /// # Errors
     /// As [`ResultsFile::load`].
     pub fn read(mut from: impl BufRead, name: &str) -> Result<Self, Misconfigured> {
+        Self::read_lines(&mut from, name)
+    }
+
+    fn read_lines(from: &mut dyn BufRead, name: &str) -> Result<Self, Misconfigured> {
         let mut reader = ResultsReader { name, runs: Vec::new(), problem: None };
         let mut hash = Sha256::new();
         let mut line = Vec::new();

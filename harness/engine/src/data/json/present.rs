@@ -47,7 +47,7 @@ impl Presentation {
 /// Writes `value` in the presentation `how`, with choices drawn from `rng`.
 ///
 /// The text decodes to a value equal to `value`, except for members added by [`Presentation::ExtraMembers`].
-pub fn present(value: &Json, how: Presentation, rng: &mut impl FnMut() -> u64) -> String {
+pub fn present(value: &Json, how: Presentation, rng: &mut dyn FnMut() -> u64) -> String {
     let mut out = String::new();
     match how {
         Presentation::ShuffledKeys => {
@@ -64,11 +64,11 @@ pub fn present(value: &Json, how: Presentation, rng: &mut impl FnMut() -> u64) -
 }
 
 /// Random index below `len`, which is at least 1. The bias of the remainder does not matter here.
-fn draw(rng: &mut impl FnMut() -> u64, len: usize) -> usize {
+fn draw(rng: &mut dyn FnMut() -> u64, len: usize) -> usize {
     (rng() % len as u64) as usize
 }
 
-fn shuffle(members: &mut [(String, Json)], rng: &mut impl FnMut() -> u64) {
+fn shuffle(members: &mut [(String, Json)], rng: &mut dyn FnMut() -> u64) {
     let mut keys: Vec<&str> = members.iter().map(|(key, _)| key.as_str()).collect();
     keys.sort_unstable();
     if keys.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -79,7 +79,7 @@ fn shuffle(members: &mut [(String, Json)], rng: &mut impl FnMut() -> u64) {
     }
 }
 
-fn with_extra_members(value: &Json, rng: &mut impl FnMut() -> u64) -> Json {
+fn with_extra_members(value: &Json, rng: &mut dyn FnMut() -> u64) -> Json {
     let mut extended = value.clone();
     let count = 1 + draw(rng, 3);
     for _ in 0..count {
@@ -105,17 +105,17 @@ fn with_extra_members(value: &Json, rng: &mut impl FnMut() -> u64) -> Json {
     extended
 }
 
-struct Spaced<'a, R>(&'a mut R);
+struct Spaced<'a>(&'a mut dyn FnMut() -> u64);
 
-impl<R: FnMut() -> u64> Style for Spaced<'_, R> {
+impl Style for Spaced<'_> {
     fn space(&mut self, out: &mut String, _: WhitespacePlace, _: usize) {
         out.push_str([" ", "\t", "  ", " \t ", ""][draw(self.0, 5)]);
     }
 }
 
-struct Escaped<'a, R>(&'a mut R);
+struct Escaped<'a>(&'a mut dyn FnMut() -> u64);
 
-impl<R: FnMut() -> u64> Style for Escaped<'_, R> {
+impl Style for Escaped<'_> {
     fn space(&mut self, _: &mut String, _: WhitespacePlace, _: usize) {}
 
     fn string(&mut self, out: &mut String, string: &str) {
@@ -137,9 +137,9 @@ impl<R: FnMut() -> u64> Style for Escaped<'_, R> {
     }
 }
 
-struct Respelled<'a, R>(&'a mut R);
+struct Respelled<'a>(&'a mut dyn FnMut() -> u64);
 
-impl<R: FnMut() -> u64> Style for Respelled<'_, R> {
+impl Style for Respelled<'_> {
     fn space(&mut self, _: &mut String, _: WhitespacePlace, _: usize) {}
 
     fn number(&mut self, out: &mut String, number: &Number) {

@@ -54,20 +54,22 @@ pub(crate) const ADVICE: &str = "correct it, or judge the file with the version 
 /// # Errors
 /// Names the member, its place and the closest known member.
 pub fn read<T: DeserializeOwned + Serialize>(value: &Value, place: &str) -> Result<T, Misconfigured> {
-    let read = T::deserialize(value).map_err(|error| {
-        let error = error.to_string();
-        let missing = error.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-        match missing.and_then(|name| Some((name, likely(value, name)?))) {
-            Some((name, there)) => {
-                let hint = format!("; did you mean {name:?}?");
-                format!("{}{there:?} is unknown{}", at(place), then(&hint, ADVICE))
-            }
-            None => format!("{}{error}; {ADVICE}", at(place)),
-        }
-    })?;
+    let read = T::deserialize(value).map_err(|error| unreadable(value, place, &error))?;
     let back = serde_json::to_value(&read).map_err(|error| error.to_string())?;
     compare(value, &back, place)?;
     Ok(read)
+}
+
+fn unreadable(value: &Value, place: &str, error: &serde_json::Error) -> String {
+    let error = error.to_string();
+    let missing = error.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    match missing.and_then(|name| Some((name, likely(value, name)?))) {
+        Some((name, there)) => {
+            let hint = format!("; did you mean {name:?}?");
+            format!("{}{there:?} is unknown{}", at(place), then(&hint, ADVICE))
+        }
+        None => format!("{}{error}; {ADVICE}", at(place)),
+    }
 }
 
 /// Prefix with the place, for an error message.

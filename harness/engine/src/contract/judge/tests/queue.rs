@@ -177,11 +177,13 @@ fn of_worker(finish: &str, recovers: &str, reruns: &str) -> Vec<String> {
     };
     let starts = |start| AwaitedEffect::Starts { actor: "job".to_owned(), start };
     let until_empty = |path: &str| AwaitedEffect::Empty { folder: "queue".to_owned(), path: path.to_owned() };
-    let wait = |what| Step::new(Act::Await { what, within_ms: 1_500 });
+    // Waits end at their event. Only a worker that does not recover lets the second one pass.
+    let wait = |what, within_ms| Step::new(Act::Await { what, within_ms });
+    let recovery_ms = if recovers == "True" { 10_000 } else { 1_500 };
     let kill = |what| Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms: 5_000 };
     let mut steps = vec![put("a"), put("b"), put("c"), Step::new(kill(starts(1)))];
     steps.push(Step { session: 1, ..Step::new(Act::Wait { ms: 1 }) });
-    steps.extend([wait(until_empty("inbox")), wait(until_empty("processing"))]);
+    steps.extend([wait(until_empty("inbox"), 10_000), wait(until_empty("processing"), recovery_ms)]);
     steps.push(Step { session: 1, ..Step::new(Act::Signal("KILL".to_owned())) });
     said(&Worker, &carry_out(&python(&program), fixtures, steps))
 }
