@@ -297,7 +297,7 @@ impl<'a> Model<'a> {
                 .lives
                 .iter()
                 .any(|life| last.is_some_and(|last| (last..start.at).contains(&life.begun)));
-            let name = put.label();
+            let name = format!("{}: {} starts", put.label(), starts.len());
             if was_completed {
                 let expected = "no new start of a job that was in done/ or failed/";
                 self.add("QUE-ONCE-03", "started_again", expected, name);
