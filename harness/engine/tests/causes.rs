@@ -28,6 +28,7 @@ fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
         confirmed_by: None,
         reproducer: None,
         wrong_line: None,
+        others: Vec::new(),
         rung: peerproof_engine::data::rung::Rung::Ordinary,
         first_canary: None,
         conversation: vec!["→ x".to_owned()],
@@ -439,6 +440,7 @@ fn an_explanation_changes_neither_the_causes_nor_the_checks_that_show_them() {
             reproducer: None,
             conversation: vec!["→ x".to_owned(); lines],
             wrong_line: None,
+            others: Vec::new(),
             finding: Some(shrunk),
         };
         explanation.fold_into(check);

@@ -50,6 +50,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         confirmed_by: None,
         reproducer: None,
         wrong_line: None,
+        others: Vec::new(),
         conversation: Vec::new(),
         ms: 7,
     }
@@ -159,6 +160,7 @@ fn an_explanation_is_folded_into_its_check() {
         reproducer: Some("a__1".to_owned()),
         conversation: vec!["→ {}".to_owned()],
         wrong_line: Some(0),
+        others: Vec::new(),
         finding: Some(Finding::new("TOY-X-01", "accepted", "ok:false", "less").at(0)),
     };
     writer.explain(&explanation).unwrap();

@@ -21,6 +21,7 @@ pub use fixture::{
     ActorStep, Fixture, ListenerSettings, PathKind, PathReply, REFUSED_STATUS, ReplyFault, Resource, Sight,
 };
 pub use limits::Limits;
+pub(crate) use surroundings::PUT_PREFIX;
 pub use surroundings::{AwaitedEffect, Placing};
 
 /// Reason code for a canary without a correct answer.

@@ -4,7 +4,7 @@
 //! with sh and the peer alone if the input is static, otherwise (replies, time, signatures) through
 //! `peerproof replay --live`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
@@ -26,13 +26,13 @@ use crate::drive::reference_peers::Played;
 use crate::run::results::Explanation;
 use crate::run::runner::{CheckOutcome, Failure};
 use crate::run::shrink::{self, Shrunk};
-use crate::run::verdict::{CheckResult, Verdict};
+use crate::run::verdict::{CheckResult, OtherView, Verdict};
 
 mod conversation;
 mod script;
 
 pub(crate) use conversation::conversation_about;
-pub use conversation::{abridge, conversation, explaining_errors, last_sent};
+pub use conversation::{abridge, conversation, explaining_errors, is_contrast, last_sent};
 pub use script::quoted;
 
 /// Maximum line length and number of lines of a conversation in results.
@@ -153,13 +153,15 @@ fn explain(outcome: &mut CheckOutcome, with: &Explain<'_>, share: Duration) -> O
         failure.transcript = shrunk.transcript.clone();
         failure.finding = shrunk.finding.clone();
     }
+    let findings = boundary::judge(with.lab.peer.boundary, &failure.transcript).findings;
     let (conversation, wrong_line) =
-        conversation_about(&failure.transcript, &failure.finding, CHARS_MAX, LINES_MAX);
+        conversation_about(&failure.transcript, &failure.finding, &findings, CHARS_MAX, LINES_MAX);
     let mut explanation = Explanation {
         id: outcome.result.id.clone(),
         reproducer: None,
         conversation,
         wrong_line,
+        others: other_views(&failure, &findings),
         finding: Some(failure.finding.clone()),
     };
     let mut problem = None;
@@ -174,6 +176,19 @@ fn explain(outcome: &mut CheckOutcome, with: &Explain<'_>, share: Duration) -> O
     outcome.failure = Some(failure.into());
     explanation.clone().fold_into(&mut outcome.result);
     Some(Explained { explanation, shrunk, problem })
+}
+
+/// Views of a conversation for its findings of other kinds than the one that it was shrunk for.
+fn other_views(failure: &Failure, findings: &[Finding]) -> Vec<OtherView> {
+    let mut seen = BTreeSet::from([failure.finding.key()]);
+    let others = findings.iter().filter(|finding| seen.insert(finding.key()));
+    let view = |finding: &Finding| {
+        let (conversation, wrong_line) =
+            conversation_about(&failure.transcript, finding, findings, CHARS_MAX, LINES_MAX);
+        let (clause, reason) = (finding.clause.clone(), finding.reason.clone());
+        OtherView { clause, reason, conversation, wrong_line }
+    };
+    others.map(view).collect()
 }
 
 /// Folder name for a check that shows the cause with this number.

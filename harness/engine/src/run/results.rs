@@ -21,7 +21,7 @@ use crate::data::rung::Rung;
 use crate::data::text::{hex, visible_lines};
 use crate::drive::private;
 use crate::run::causes::{Cause, causes};
-use crate::run::verdict::CheckResult;
+use crate::run::verdict::{CheckResult, OtherView};
 
 mod standing;
 pub mod verdicts;
@@ -94,6 +94,9 @@ pub struct Explanation {
     /// Index of its line that shows the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong_line: Option<usize>,
+    /// Views of the conversation for its findings of other kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherView>,
     /// Finding of the shortest conversation. It has the clause and reason code of one of the check's findings, with the
     /// expectation and behaviour of this conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,6 +116,7 @@ impl Explanation {
         check.reproducer = self.reproducer;
         check.conversation = self.conversation;
         check.wrong_line = self.wrong_line;
+        check.others = self.others;
     }
 }
 

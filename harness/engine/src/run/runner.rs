@@ -614,6 +614,7 @@ impl RunContext<'_> {
             reproducer: None,
             conversation: Vec::new(),
             wrong_line: None,
+            others: Vec::new(),
             ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         };
         CheckOutcome { result, failure }

@@ -170,8 +170,25 @@ pub struct CheckResult {
     /// Index of its line that shows the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong_line: Option<usize>,
+    /// Views of the conversation for its findings of other kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherView>,
     /// Wall time of the first run, milliseconds.
     pub ms: u64,
+}
+
+/// Conversation as it shows the findings of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherView {
+    /// Clause of the findings.
+    pub clause: ClauseId,
+    /// Reason code of the findings.
+    pub reason: String,
+    /// One line per message or event.
+    pub conversation: Vec<String>,
+    /// Index of the line that shows the first finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong_line: Option<usize>,
 }
 
 /// Clause in results.
@@ -200,6 +217,16 @@ impl CheckResult {
                     .map_or(Level::Must, |c| c.level)
             })
             .min()
+    }
+
+    /// Conversation as it shows the findings of this clause and reason code, and the index of the line that shows the
+    /// first of them.
+    pub fn view(&self, clause: &ClauseId, reason: &str) -> (&[String], Option<usize>) {
+        let is_it = |view: &&OtherView| view.clause == *clause && view.reason == reason;
+        match self.others.iter().find(is_it) {
+            Some(view) => (&view.conversation, view.wrong_line),
+            None => (&self.conversation, self.wrong_line),
+        }
     }
 
     /// Verdict for the clauses without a finding.

@@ -1,5 +1,6 @@
 //! Report of a run for people: the outcome, the causes, undecided checks, and the outcome again.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::pace::Measured;
 use peerproof_engine::data::payload::{shorten, shorten_pair};
 use peerproof_engine::data::text::one_line;
-use peerproof_engine::run::reproducer::{abridge, explaining_errors, last_sent, quoted};
+use peerproof_engine::run::reproducer::{abridge, explaining_errors, is_contrast, last_sent, quoted};
 use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
@@ -186,7 +187,8 @@ impl Report<'_> {
             }
         }
         out.push('\n');
-        conversation(&check.conversation, check.wrong_line, self.printer, out);
+        let (lines, wrong) = told.conversation();
+        conversation(lines, wrong, self.printer, out);
         compared(&cause.expected, &cause.got, &cause.reason, "  ", self.printer, out);
         if told.alike > 0 {
             let _ = writeln!(
@@ -375,8 +377,8 @@ fn in_words(seen: &[BTreeSet<&str>]) -> String {
     if common.is_empty() { all.into_iter().collect::<Vec<_>>().join(" and ") } else { common.join(" or ") }
 }
 
-/// Shows a conversation on less than a screen, with a mark at the line `wrong`. That line, the message before it and the
-/// standard error that explains it may take several rows; the others are cut.
+/// Shows a conversation on less than a screen, with a mark at the line `wrong`. That line, the message before it, the
+/// standard error that explains it and an input without a fault may take several rows; the others are cut.
 fn conversation(lines: &[String], wrong: Option<usize>, printer: &Printer, out: &mut String) {
     let room = printer.columns - 4;
     let (shown, wrong) = abridge(lines.to_vec(), wrong, LINES_MAX);
@@ -384,7 +386,8 @@ fn conversation(lines: &[String], wrong: Option<usize>, printer: &Printer, out: 
     let errors = explaining_errors(&shown, wrong);
     for (at, line) in shown.iter().enumerate() {
         let (mark, tone) = if wrong == Some(at) { ("  > ", Tone::Bad) } else { ("    ", Tone::Dim) };
-        let is_whole = [wrong, sent, errors].contains(&Some(at)) && line.chars().count() > room;
+        let is_whole = [wrong, sent, errors].contains(&Some(at)) || is_contrast(line);
+        let is_whole = is_whole && line.chars().count() > room;
         let cut = if errors == Some(at) { cut_within } else { cut };
         let _ = match is_whole {
             true => {
@@ -419,12 +422,28 @@ fn cut_within(line: &str, room: usize) -> String {
 
 /// Shows expected and actual behaviour, shortened so that the first difference is visible.
 fn compared(expected: &str, got: &str, reason: &str, indent: &str, printer: &Printer, out: &mut String) {
+    let (expected, got) = (&*told_apart(expected, got), &*told_apart(got, expected));
     let labels = [format!("{indent}expected  "), format!("{indent}got       ")];
     let room = (printer.columns - labels[0].len()) * COMPARED_LINES_MAX;
     let (expected, got) =
         shorten_pair(&one_line(expected), &one_line(got), room.saturating_sub(reason.len() + 3));
     let _ = writeln!(out, "{}", printer.hang(&labels[0], &expected));
     let _ = writeln!(out, "{}", printer.hang(&labels[1], &format!("{got} ({reason})")));
+}
+
+/// Text with escapes for its letters beyond ASCII that `other` lacks, if `other` also has such letters: some look alike.
+fn told_apart<'t>(text: &'t str, other: &str) -> Cow<'t, str> {
+    let is_own = |c: char, other: &str| !c.is_ascii() && c.is_alphanumeric() && !other.contains(c);
+    if !text.contains(|c: char| is_own(c, other)) || !other.contains(|c: char| is_own(c, text)) {
+        return Cow::Borrowed(text);
+    }
+    let shown = text.chars().map(|c| match c {
+        c if is_own(c, other) => {
+            c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+        }
+        c => c.to_string(),
+    });
+    Cow::Owned(shown.collect())
 }
 
 fn failure(
@@ -542,6 +561,13 @@ mod tests {
         assert!(out.contains("RIGHT") && out.contains("WRONG"), "{out}");
         assert!(out.lines().count() <= 2 * COMPARED_LINES_MAX, "{out}");
         assert!(out.lines().all(|line| line.chars().count() <= printer.columns), "{out}");
+    }
+
+    #[test]
+    fn letters_that_may_look_alike_are_told_apart() {
+        let both = |a: &str, b: &str| format!("{} {}", told_apart(a, b), told_apart(b, a));
+        assert_eq!(both("\u{c5}é", "\u{212b}é"), "\\u00c5é \\u212bé");
+        assert_eq!(both("né", "n?"), "né n?");
     }
 
     #[test]

@@ -135,9 +135,10 @@ fn cause(told: &ReportedCause<'_>) -> String {
     if let Some(clause) = told.clause {
         let _ = writeln!(out, "> {} ([page]({}))\n", inline(&clause.text), clause.page);
     }
-    if !check.conversation.is_empty() {
-        let mut lines = check.conversation.clone();
-        if let Some(wrong) = check.wrong_line {
+    let (conversation, wrong) = told.conversation();
+    if !conversation.is_empty() {
+        let mut lines = conversation.to_vec();
+        if let Some(wrong) = wrong {
             for (place, line) in lines.iter_mut().enumerate() {
                 line.insert_str(0, if place == wrong { "> " } else { "  " });
             }

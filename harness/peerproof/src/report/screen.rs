@@ -428,6 +428,7 @@ mod tests {
             reproducer: None,
             conversation: Vec::new(),
             wrong_line: None,
+            others: Vec::new(),
             ms: 1,
         }
     }

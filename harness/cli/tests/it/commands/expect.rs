@@ -24,6 +24,7 @@ fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
         confirmed_by: None,
         reproducer: None,
         wrong_line: None,
+        others: Vec::new(),
         conversation: Vec::new(),
         ms: 1,
     }

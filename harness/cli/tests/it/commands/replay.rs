@@ -152,6 +152,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         confirmed_by: None,
         reproducer: None,
         wrong_line: None,
+        others: Vec::new(),
         ms: 1500,
     }
 }

@@ -281,6 +281,7 @@ fn outcome(failure: Failure) -> CheckOutcome {
             confirmed_by: None,
             reproducer: None,
             wrong_line: None,
+            others: Vec::new(),
             conversation: Vec::new(),
             ms: 1,
         },

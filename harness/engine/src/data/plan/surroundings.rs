@@ -76,6 +76,9 @@ pub enum AwaitedEffect {
     },
 }
 
+/// Begin of the names of temporary files of [`Placing::Rename`].
+pub(crate) const PUT_PREFIX: &str = ".put-";
+
 /// Way of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

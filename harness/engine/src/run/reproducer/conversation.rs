@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::time::Duration;
 
 use crate::data::crash::error_line;
-use crate::data::finding::Finding;
-use crate::data::pace::written;
-use crate::data::payload::{Payload, shorten};
+use crate::data::finding::{Finding, Repair};
+use crate::data::payload::shorten;
 use crate::data::text::visible;
-use crate::data::transcript::{
-    Awaited, EventKind, Exit, FolderChange, FoundKind, SightResult, StdinState, Transcript,
-};
+use crate::data::transcript::Transcript;
+use fold::session_of;
+use lines::all;
+
+mod excerpt;
+mod fold;
+mod inputs;
+mod lines;
 
 /// Conversation of `transcript`, one line per message or event: `→` sent, `←` received, `·` other events, `✗` failures
 /// of the process. Lines have at most `chars_max` characters, with control characters escaped. Beyond `lines_max` lines
@@ -21,16 +24,18 @@ pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize)
     abridge(lines, None, lines_max).0
 }
 
-/// Conversation as by [`conversation`], without canaries and openings that have nothing to do with the fault, and the
-/// index of the line that shows `finding`.
+/// Conversation as by [`conversation`], without canaries, openings, processes and events that have nothing to do with the
+/// fault, and the index of the line that shows `finding`. `findings` are all findings of the transcript.
 pub(crate) fn conversation_about(
     transcript: &Transcript,
     finding: &Finding,
+    findings: &[Finding],
     chars_max: usize,
     lines_max: usize,
 ) -> (Vec<String>, Option<usize>) {
     let mut lines = all(transcript, chars_max, lines_max);
     let steps = &transcript.plan.steps;
+    let session = session_of(&transcript.plan, finding);
     let is_canary =
         |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.canary);
     // Keep a canary's answer if it shows that an earlier answer is missing.
@@ -44,8 +49,7 @@ pub(crate) fn conversation_about(
             (0..steps.len()).filter(|step| is_canary(Some(*step)) && is_answered(Some(*step))).collect();
         let is_canary =
             |line: &ShownLine| line.is_message() && line.step.is_some_and(|step| canaries.contains(&step));
-        let wrong = finding.step.and_then(|step| steps.get(step)).map(|step| step.session);
-        without_idle_processes(&mut lines, &is_canary, wrong);
+        without_idle_processes(&mut lines, &is_canary, session);
         lines.retain(|line| !is_canary(line));
     }
     let opens = |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.setup);
@@ -53,7 +57,24 @@ pub(crate) fn conversation_about(
     if !opens(finding.step) && !lines.iter().any(|line| of_opening(line) && quotes(finding, line)) {
         without_openings(&mut lines, &of_opening);
     }
-    let wrong = wrong_line(&lines, finding);
+    let (names, number) = (fold::names_in(finding), fold::line_number(finding));
+    if let Some(session) = session {
+        fold::without_other_processes(&mut lines, &transcript.plan, session);
+        inputs::by_difference(&mut lines, transcript, session, findings, (number, chars_max));
+    }
+    let all_names: BTreeSet<String> = findings.iter().flat_map(fold::names_in).collect();
+    inputs::puts_by_difference(&mut lines, transcript, (&names, &all_names), chars_max);
+    fold::only_named_entries(&mut lines, transcript, (&names, number), chars_max);
+    let wrong = wrong_line(&lines, finding, session);
+    if let (Some(wrong), Some(Repair::Set { at, .. })) = (wrong, &finding.repair) {
+        let line = &mut lines[wrong];
+        let bytes = whole_output(transcript, line);
+        let text = bytes.and_then(|bytes| excerpt::around(&bytes, at, chars_max - CAME.len()));
+        if let Some(text) = text.filter(|_| line.text.contains('…')) {
+            line.text = shorten(&visible(&format!("{CAME}{text}")), chars_max).into_owned();
+        }
+    }
+    let wrong = fold::fold(&mut lines, transcript, (finding, &names), wrong);
     abridge(lines.into_iter().map(|line| line.text).collect(), wrong, lines_max)
 }
 
@@ -89,7 +110,7 @@ fn without_openings(lines: &mut Vec<ShownLine>, opens: &dyn Fn(&ShownLine) -> bo
         if !opens(&line) {
             kept.push(line);
         } else if kept.last().is_none_or(|last| last.text != OPENED) {
-            kept.push(ShownLine { text: OPENED.to_owned(), step: None, session: line.session });
+            kept.push(ShownLine { text: OPENED.to_owned(), step: None, event: None, session: line.session });
         }
     }
     *lines = kept;
@@ -147,6 +168,11 @@ pub fn last_sent(lines: &[String]) -> Option<usize> {
     lines.iter().rposition(|line| line.starts_with(WROTE))
 }
 
+/// True for a line about an input of which the peer makes no fault.
+pub fn is_contrast(line: &str) -> bool {
+    line.starts_with(EVENT) && line.contains(PASSES)
+}
+
 /// Index of the line of standard error that explains the line at `wrong`: the first of the same process at or behind it,
 /// or else the last of the conversation.
 pub fn explaining_errors(lines: &[String], wrong: Option<usize>) -> Option<usize> {
@@ -167,12 +193,19 @@ fn stands_for(line: &str) -> usize {
 /// Minimum number of lines: a beginning, an end and the count between them.
 const LINES_LEAST: usize = 3;
 /// Prefixes of lines: sent, received, failure of a process.
+const EVENT: &str = "· ";
 const WROTE: &str = "→ ";
 const CAME: &str = "← ";
 const FAILED: &str = "✗ ";
 /// Prefixes of the title of a process and of its standard error.
 const TITLE: &str = "— process ";
 const STDERR: &str = "· stderr ";
+/// Words between an input without a fault and its content.
+const PASSES: &str = " passes with ";
+/// Words about the start of another program.
+const STARTED: &str = " started: ";
+/// Words before a line of a log.
+const NUMBERED: &str = ", line ";
 /// Prefix of the head of an HTTP reply.
 const HTTP: &str = "· HTTP ";
 /// Line that replaces an opening.
@@ -190,6 +223,8 @@ struct ShownLine {
     /// Step of its message, or of the message before it in the session.
     step: Option<usize>,
     session: usize,
+    /// Index of its event.
+    event: Option<usize>,
 }
 
 impl ShownLine {
@@ -200,7 +235,7 @@ impl ShownLine {
 
 /// Index of the line that shows a finding: the HTTP status or the answer it quotes, or else the failure, the last answer
 /// or the message of its step.
-fn wrong_line(lines: &[ShownLine], finding: &Finding) -> Option<usize> {
+fn wrong_line(lines: &[ShownLine], finding: &Finding, session: Option<usize>) -> Option<usize> {
     let bare = |text: &str| bare(text).chars().take(ALIKE_CHARS).collect::<String>();
     let got = bare(&finding.got);
     let is_quoted = |line: &ShownLine| {
@@ -208,6 +243,7 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding) -> Option<usize> {
         came.is_some_and(|came| !came.is_empty() && (got.starts_with(&came) || came.starts_with(&got)))
     };
     let of_step = |line: &ShownLine| finding.step.is_none() || line.step == finding.step;
+    let of_session = |line: &ShownLine| session.is_none() || session == Some(line.session);
     let last = |is_it: &dyn Fn(&ShownLine) -> bool| lines.iter().rposition(is_it);
     // Other lines do not stand for the missing answer.
     let is_answer = |line: &ShownLine| !finding.lacks_answer() && line.text.starts_with(CAME);
@@ -215,15 +251,37 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding) -> Option<usize> {
         let status = line.text.strip_prefix(HTTP).and_then(|head| head.get(..3));
         status.is_some_and(|status| finding.got.contains(&format!("status {status}")))
     };
+    let path = fold::paths_in(&finding.got).max_by_key(|path| path.len());
+    let is_place = |line: &ShownLine, path: &str| {
+        of_session(line) && line.text.starts_with(EVENT) && line.text.contains(path)
+    };
+    let is_start = |line: &ShownLine| finding.expected.contains("start") && line.text.contains(STARTED);
+    let is_last_quote = |line: &ShownLine| {
+        let came = line.text.strip_prefix(CAME).filter(|came| !came.is_empty());
+        came.is_some_and(|came| finding.got.ends_with(&format!(": \"{came}\"")))
+    };
+    // A program that prints nothing is judged by its log.
+    let is_silent = !lines.iter().any(|line| of_step(line) && is_answer(line));
     last(&|line| of_step(line) && is_status(line))
         .or_else(|| last(&|line| of_step(line) && is_quoted(line)))
         .or_else(|| last(&is_quoted))
         .or_else(|| lines.iter().position(|line| of_step(line) && quotes(finding, line)))
+        .or_else(|| lines.iter().position(|line| is_last_quote(line)))
+        .or_else(|| last(&|line| of_session(line) && line.text.contains(NUMBERED)).filter(|_| is_silent))
+        .or_else(|| path.and_then(|path| last(&|line| is_place(line, path) && is_start(line))))
+        .or_else(|| path.and_then(|path| last(&|line| is_place(line, path))))
         .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
         // Output that belongs to no message is a finding about the end of its session.
         .or_else(|| lines.iter().position(|line| quotes(finding, line)))
         .or_else(|| last(&|line| of_step(line) && is_answer(line)))
         .or_else(|| last(&|line| of_step(line) && line.text.starts_with(WROTE)))
+}
+
+/// Output that holds the text of a received line.
+fn whole_output(transcript: &Transcript, line: &ShownLine) -> Option<String> {
+    let head = line.text.strip_prefix(CAME)?.split('…').next()?;
+    let output = String::from_utf8(transcript.stdout(line.session)).ok()?;
+    output.lines().find(|text| visible(text).starts_with(head)).map(str::to_owned)
 }
 
 /// True if a finding quotes a received line behind other words, as in `byte 0: expected a value: hello`.
@@ -239,275 +297,12 @@ fn bare(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<ShownLine> {
-    let mut lines = Vec::new();
-    let sessions = transcript.plan.sessions.len();
-    let mut open: Vec<Vec<u8>> = vec![Vec::new(); sessions];
-    let mut steps: Vec<Option<usize>> = vec![None; sessions];
-    let mut current = None;
-    for event in &transcript.events {
-        let Some(partial) = open.get_mut(event.session) else { continue };
-        if let EventKind::Sent { step, .. } = &event.kind {
-            steps[event.session] = Some(*step);
-        }
-        let step = steps[event.session];
-        let mut said = Vec::new();
-        match &event.kind {
-            EventKind::Received { bytes } => {
-                partial.extend_from_slice(&bytes.0);
-                let count = memchr::memchr_iter(b'\n', partial).count();
-                let mut begin = 0;
-                for (index, end) in memchr::memchr_iter(b'\n', partial).enumerate() {
-                    // An endless peer writes millions of lines.
-                    if index < lines_max || index + lines_max >= count {
-                        said.push(format!("{CAME}{}", printable(&partial[begin..end], chars_max)));
-                    } else if index == lines_max {
-                        said.push(format!("… {} more lines", count - 2 * lines_max));
-                    }
-                    begin = end + 1;
-                }
-                partial.drain(..begin);
-            }
-            kind => {
-                // Show text without a line feed at the end of the peer's output.
-                if ends_output(kind) && !partial.is_empty() {
-                    let rest = std::mem::take(partial);
-                    said.push(format!("{CAME}{}{NO_LINE_FEED}", printable(&rest, chars_max)));
-                }
-                said.extend(line(kind, chars_max));
-            }
-        }
-        let has_head = || lines.last().is_some_and(|line: &ShownLine| line.text.starts_with(HTTP));
-        let is_empty_body = || said == [CAME] && has_head();
-        if said.is_empty() || is_empty_body() {
-            continue;
-        }
-        if sessions > 1 && current != Some(event.session) {
-            current = Some(event.session);
-            let session = &transcript.plan.sessions[event.session];
-            let mut title = format!("{TITLE}{}: {}", event.session + 1, session.command);
-            for (name, value) in session.placeholders.iter().chain(&session.env) {
-                title.push_str(&format!(" {name}={value}"));
-            }
-            lines.push(ShownLine { text: title, step: None, session: event.session });
-        }
-        lines.extend(said.into_iter().map(|text| ShownLine { text, step, session: event.session }));
-    }
-    for line in &mut lines {
-        line.text = shorten(&visible(&line.text), chars_max).into_owned();
-    }
-    lines
-}
-
-fn ends_output(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::StdoutClosed
-            | EventKind::StdoutOverflow { .. }
-            | EventKind::Exited { .. }
-            | EventKind::Killed
-            | EventKind::DeadlinePassed { .. }
-    )
-}
-
-fn line(kind: &EventKind, chars_max: usize) -> Option<String> {
-    Some(match kind {
-        EventKind::Started { .. }
-        | EventKind::ClientStarted { .. }
-        | EventKind::Clock { .. }
-        | EventKind::StdoutClosed
-        | EventKind::Received { .. } => {
-            return None;
-        }
-        EventKind::StartFailed { error } => format!("✗ not started: {error}"),
-        EventKind::Sent { payload, .. } if payload.0.is_empty() => return None,
-        EventKind::Sent { payload, .. } => format!("→ {}", sent(payload, chars_max)),
-        EventKind::Answered { bytes } => {
-            format!("→ {} (answer to the peer)", sent(&Payload::from_bytes(&bytes.0), chars_max))
-        }
-        EventKind::HttpReply { status, content_type, body_bytes, connection, .. } => {
-            let on = if *connection == 0 { String::new() } else { format!(" on connection {connection}") };
-            let of = content_type.as_deref().map(|name| format!(" of {name}")).unwrap_or_default();
-            format!("{HTTP}{status}{on}, {body_bytes} bytes{of}")
-        }
-        EventKind::HttpFailed { reason, .. } => format!("✗ no HTTP reply: {reason}"),
-        EventKind::StdinClosed => "· stdin closed".to_owned(),
-        EventKind::StdinBroken { unwritten_bytes } => {
-            format!("✗ stdin closed by the peer, {unwritten_bytes} bytes not read")
-        }
-        EventKind::StdoutOverflow { lines_max: Some(lines), .. } => {
-            format!("✗ more than {lines} lines of output, killed")
-        }
-        EventKind::StdoutOverflow { bytes_max, .. } => {
-            format!("✗ more than {bytes_max} bytes of output, killed")
-        }
-        EventKind::Stderr { bytes, total_bytes } => {
-            if *total_bytes == 0 {
-                return None;
-            }
-            format!("{STDERR}({total_bytes} bytes): {}", shorten(&gist(&bytes.0), chars_max))
-        }
-        EventKind::ClientStderr { bytes, total_bytes } => {
-            format!("· stderr of the client ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), chars_max))
-        }
-        EventKind::Signalled { signal } => format!("· SIG{signal} sent"),
-        EventKind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
-        EventKind::Exited { exit } => format!("✗ {exit}"),
-        EventKind::DeadlinePassed { waited_ms: 0, .. } => "✗ no reply, and the peer is idle".to_owned(),
-        EventKind::DeadlinePassed { awaited, waited_ms, .. } => {
-            let waited = written(Duration::from_millis(*waited_ms));
-            match awaited {
-                Awaited::Frames => format!("✗ no reply within {waited}"),
-                Awaited::Writing => format!("✗ does not read its input within {waited}"),
-                Awaited::Exit => format!("✗ still running after {waited}"),
-                Awaited::Effect => format!("✗ not seen within {waited}"),
-            }
-        }
-        EventKind::Killed => "· killed".to_owned(),
-        EventKind::Waited { ms } => format!("· {ms} ms pass"),
-        EventKind::Processor { label, used_ms } => format!("· processor time ({label}): {used_ms} ms"),
-        EventKind::Memory { label, hwm_bytes } => format!("· memory ({label}): {} KiB", hwm_bytes / 1024),
-        EventKind::LeakedProcess { pid, command } => format!("✗ process {pid} ({command}) left behind"),
-        EventKind::LeftFile { path } => format!("✗ file {path} left behind"),
-        EventKind::ListenerHit { listener, head, .. } => {
-            let text = String::from_utf8_lossy(&head.0);
-            format!("· connection to {listener}: {}", text.lines().next().unwrap_or_default())
-        }
-        EventKind::ListenerReplied { whole: true, .. } => return None,
-        EventKind::ListenerReplied { listener, bytes, .. } => {
-            format!("· {bytes} bytes of the reply of {listener} read")
-        }
-        EventKind::ClientDeaf { unwritten_bytes } => {
-            format!("✗ the client stopped reading, {unwritten_bytes} bytes not read")
-        }
-        EventKind::ClientExited { exit } => format!("· client: {exit}"),
-        EventKind::RecordingStopped { why } => format!("✗ recording stopped: {why}"),
-        EventKind::ActorStarted { actor, argv, .. } => format!("· {actor} started: {}", argv.join(" ")),
-        EventKind::ActorReceived { actor, bytes, .. } => {
-            format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
-        }
-        EventKind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),
-        EventKind::ActorWrote { bytes, whole: true, .. } if bytes.0.is_empty() => return None,
-        EventKind::ActorWrote { actor, bytes, whole, .. } => {
-            let cut = if *whole { "" } else { ", and not all of it was read" };
-            format!("· {actor} wrote {}{cut}", sent(bytes, chars_max))
-        }
-        EventKind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
-        EventKind::FileHeld { .. }
-        | EventKind::Looked { .. }
-        | EventKind::FilePut { .. }
-        | EventKind::FileMoved { .. }
-        | EventKind::FolderChanged { .. } => return of_file(kind, chars_max),
-        EventKind::WatchOverflow => "✗ the system dropped events of the watched folders".to_owned(),
-        EventKind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
-        EventKind::ActorFileStays { actor, label, path } => {
-            format!("✗ {path}, given to {actor}, still exists at {label}")
-        }
-    })
-}
-
-/// Line about files; `None` for any other event.
-fn of_file(kind: &EventKind, chars_max: usize) -> Option<String> {
-    Some(match kind {
-        EventKind::FileHeld { file, bytes } => {
-            format!("· {file} holds {}", sent(&Payload::from_bytes(&bytes.0), chars_max))
-        }
-        EventKind::Looked { path, found, .. } if found.is_empty() => {
-            format!("· nothing at {}", printable(&path.0, chars_max))
-        }
-        EventKind::Looked { path, found, cut, .. } => {
-            let what = found.iter().map(|one| match (one.kind, &one.bytes) {
-                (FoundKind::File, Some(bytes)) => {
-                    format!("{} {}", printable(&one.path.0, chars_max), printable(&bytes.0, chars_max))
-                }
-                (FoundKind::Folder, _) => format!("{}/", printable(&one.path.0, chars_max)),
-                _ => printable(&one.path.0, chars_max),
-            });
-            let what = what.collect::<Vec<_>>().join(", ");
-            let more = if *cut { ", and more" } else { "" };
-            format!("· at {}: {}{more}", printable(&path.0, chars_max), what.trim_start_matches("/, "))
-        }
-        EventKind::FilePut { path, error: Some(error), .. } => {
-            format!("✗ cannot create {}: {error}", printable(&path.0, chars_max))
-        }
-        EventKind::FilePut { path, bytes, .. } => {
-            format!("→ {} is created: {}", printable(&path.0, chars_max), sent(bytes, chars_max))
-        }
-        EventKind::FileMoved { from, error: Some(error), .. } => {
-            format!("✗ cannot move {}: {error}", printable(&from.0, chars_max))
-        }
-        EventKind::FileMoved { from, to, .. } => {
-            format!("→ {} is moved to {}", printable(&from.0, chars_max), printable(&to.0, chars_max))
-        }
-        EventKind::FolderChanged { folder, path, change, .. } => {
-            let change = match change {
-                FolderChange::Appeared => "appears",
-                FolderChange::Written => "is written to",
-                FolderChange::Vanished => "vanishes",
-                FolderChange::MovedIn => "is moved in",
-                FolderChange::MovedOut => "is moved away",
-            };
-            format!("· {folder}/{} {change}", printable(&path.0, chars_max))
-        }
-        _ => return None,
-    })
-}
-
-/// Most informative line of standard error: the first that names an error, or else the last.
-fn gist(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let last = || text.lines().rev().find(|line| !line.trim().is_empty());
-    error_line(&text).or_else(last).unwrap_or_default().trim().to_owned()
-}
-
-/// Describes an actor's look in one phrase.
-fn sight(seen: &SightResult, chars_max: usize) -> String {
-    match seen {
-        SightResult::Payload { bytes, mode, is_own, .. } => {
-            let whose = if *is_own { "" } else { ", not its own" };
-            format!("a file (mode {mode:04o}{whose}): {}", printable(&bytes.0, chars_max))
-        }
-        SightResult::NoPayload { path, error } => format!("no file at {path:?}: {error}"),
-        SightResult::Environment { bytes } => {
-            // Values may be long, and secret.
-            let variables = bytes.0.split(|byte| *byte == 0).filter(|variable| !variable.is_empty());
-            let names = variables.map(|variable| {
-                String::from_utf8_lossy(variable.split(|byte| *byte == b'=').next().unwrap_or_default())
-            });
-            format!("the variables {}", shorten(&names.collect::<Vec<_>>().join(" "), chars_max))
-        }
-        SightResult::Limits { .. } => "its resource limits".to_owned(),
-        SightResult::Stdin { state, bytes } => {
-            let state = match state {
-                StdinState::Ended => "ended",
-                StdinState::Open => "open",
-                StdinState::Unreadable => "unreadable",
-            };
-            let after = match bytes.0.is_empty() {
-                true => String::new(),
-                false => format!(" after {}", printable(&bytes.0, chars_max)),
-            };
-            format!("standard input {state}{after}")
-        }
-        SightResult::Status { .. } => "its signals and groups".to_owned(),
-    }
-}
-
-/// Text of a payload; line feeds become `⏎`.
-fn sent(payload: &Payload, chars_max: usize) -> String {
-    payload.summary(chars_max).replace('\n', "⏎")
-}
-
-fn printable(bytes: &[u8], chars_max: usize) -> String {
-    Payload::from_bytes(bytes).summary(chars_max)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn shown_line(text: &str, step: Option<usize>, session: usize) -> ShownLine {
-        ShownLine { text: text.to_owned(), step, session }
+        ShownLine { text: text.to_owned(), step, session, event: None }
     }
 
     #[test]
@@ -603,8 +398,9 @@ mod tests {
             shown(2, "✗ exit status 1"),
             shown(3, "→ []"),
         ];
-        let wrong =
-            |step: usize, got: &str| wrong_line(&lines, &Finding::new("C", "wrong", "other", got).at(step));
+        let wrong = |step: usize, got: &str| {
+            wrong_line(&lines, &Finding::new("C", "wrong", "other", got).at(step), None)
+        };
         assert_eq!(wrong(0, "{\"id\":1}"), Some(2), "an answer that came later");
         assert_eq!(wrong(2, "no reply, exit status 1"), Some(5));
         assert_eq!(wrong(1, "something"), Some(3));
@@ -615,12 +411,12 @@ mod tests {
     fn a_line_that_a_sentence_quotes_is_the_wrong_one() {
         let lines = ["→ {}", "← {\"ok\": true}", "← hello  banner (no line feed)", "✗ exit status 1"];
         let lines = lines.map(|text| shown_line(text, Some(0), 0));
-        let wrong = |got: &str| wrong_line(&lines, &Finding::new("C", "other_output", "other", got));
+        let wrong = |got: &str| wrong_line(&lines, &Finding::new("C", "other_output", "other", got), None);
         assert_eq!(wrong("byte 0: expected a value, found `h`: hello banner"), Some(2));
         assert_eq!(wrong("exit status 1, {\"ok\":true}"), Some(1));
         assert_eq!(wrong("exit status 1"), Some(3));
         let at_end = Finding::new("C", "other_output", "other", "byte 0: `h`: hello banner").at(7);
-        assert_eq!(wrong_line(&lines, &at_end), Some(2), "the step of the end shows no line");
+        assert_eq!(wrong_line(&lines, &at_end, None), Some(2), "the step of the end shows no line");
     }
 
     #[test]
@@ -628,18 +424,6 @@ mod tests {
         let lines = ["→ {}", "· HTTP 202, 2 bytes", "← {}", "→ {", "· HTTP 500 on connection 4, 0 bytes"];
         let lines = lines.map(|text| shown_line(text, None, 0));
         let finding = Finding::new("C", "http_status", "400", "status 500");
-        assert_eq!(wrong_line(&lines, &finding), Some(4));
-    }
-
-    #[test]
-    fn standard_error_is_told_by_its_first_error() {
-        let python = "Traceback (most recent call last):\n  File \"a.py\"\nTypeError: no\n";
-        assert_eq!(gist(python.as_bytes()), "TypeError: no");
-        let node = "/a.js:1\n    throw x\nTypeError: no\n    at a.js:1\n\nNode.js v18\n";
-        assert_eq!(gist(node.as_bytes()), "TypeError: no");
-        let npm = "npm error code E404\nnpm error 404 Not Found\nnpm error A complete log of this run\n";
-        assert_eq!(gist(npm.as_bytes()), "npm error 404 Not Found");
-        assert_eq!(gist(b"a\nb\n\n"), "b");
-        assert_eq!(gist(b""), "");
+        assert_eq!(wrong_line(&lines, &finding, None), Some(4));
     }
 }

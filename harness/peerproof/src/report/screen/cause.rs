@@ -67,6 +67,11 @@ impl<'r> ReportedCause<'r> {
         self.clause.filter(|_| is_beside).map_or(self.check.title.as_str(), |clause| clause.text.as_str())
     }
 
+    /// Conversation that shows the cause, and the index of its wrong line.
+    pub fn conversation(&self) -> (&'r [String], Option<usize>) {
+        self.check.view(&self.cause.clause, &self.cause.reason)
+    }
+
     /// Level of the cause, in words.
     pub fn level(&self) -> &'static str {
         match (self.cause.level, self.decides) {
