@@ -266,7 +266,7 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding, session: Option<usize>) ->
         .or_else(|| last(&|line| of_step(line) && is_quoted(line)))
         .or_else(|| last(&is_quoted))
         .or_else(|| lines.iter().position(|line| of_step(line) && quotes(finding, line)))
-        .or_else(|| lines.iter().position(|line| is_last_quote(line)))
+        .or_else(|| lines.iter().position(is_last_quote))
         .or_else(|| last(&|line| of_session(line) && line.text.contains(NUMBERED)).filter(|_| is_silent))
         .or_else(|| path.and_then(|path| last(&|line| is_place(line, path) && is_start(line))))
         .or_else(|| path.and_then(|path| last(&|line| is_place(line, path))))
