@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use peerproof_engine::data::clause::ClauseId;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
-use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::payload::{Payload, Vars, shorten};
 
 /// Allowed outcomes of one request. `Step::expect` stores one of these, or an array with one per line of the payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,7 +214,7 @@ impl Expect {
         self.allowed.iter().find(|allowed| allowed.misfit(reply).is_none())
     }
 
-    /// Reason code and phrase for a reply that fits no alternative.
+    /// Reason code for a reply that fits no alternative, and its wrong member, if that decides.
     pub(crate) fn misfit(&self, reply: &Json) -> (String, String) {
         let mut misfits: Vec<(&'static str, String)> =
             self.allowed.iter().filter_map(|allowed| allowed.misfit(reply)).collect();
@@ -357,8 +357,9 @@ impl Allowed {
                 return code("wrong_output");
             }
             for (pointer, what) in &self.output_members {
-                if !what.holds(got.as_ref().and_then(|got| got.pointer(pointer))) {
-                    return Some(("wrong_output", format!("{pointer} of the output {}", what.phrase())));
+                let held = got.as_ref().and_then(|got| got.pointer(pointer));
+                if !what.holds(held) {
+                    return Some(("wrong_output", format!("{pointer} of the output {}", value_phrase(held))));
                 }
             }
         }
@@ -366,9 +367,8 @@ impl Allowed {
     }
 
     fn member_misfit(&self, reply: &Json) -> Option<(&'static str, String)> {
-        let (pointer, what) =
-            self.members.iter().find(|(pointer, what)| !what.holds(reply.pointer(pointer)))?;
-        Some(("wrong_member", format!("{pointer} {}", what.phrase())))
+        let (pointer, _) = self.members.iter().find(|(pointer, what)| !what.holds(reply.pointer(pointer)))?;
+        Some(("wrong_member", format!("{pointer} {}", value_phrase(reply.pointer(pointer)))))
     }
 
     fn expected_output(&self) -> Option<Json> {
@@ -414,6 +414,11 @@ impl Allowed {
         }
         text
     }
+}
+
+/// Value of a wrong member, as [`Match::phrase`] words the right one.
+fn value_phrase(held: Option<&Json>) -> String {
+    held.map_or_else(|| "absent".to_owned(), |value| format!("= {}", shorten(&value.to_text(), 120)))
 }
 
 impl Match {

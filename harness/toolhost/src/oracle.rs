@@ -349,7 +349,7 @@ fn reply(asked: &LineExpectation, frame: &Frame, stray: Option<&str>, judgement:
             let expect = hint.unwrap_or(&asked.expect);
             let (reason, detail) = expect.misfit(value);
             let text = String::from_utf8_lossy(&frame.bytes).into_owned();
-            let got = if detail.is_empty() { text } else { format!("{text} ({detail})") };
+            let got = if detail.is_empty() { text } else { format!("{detail}, in {text}") };
             let finding = Finding::new(expect.clause.0.as_str(), reason, expect.phrase(), got);
             judgement.findings.push(match hint {
                 Some(_) => finding.at(asked.step),

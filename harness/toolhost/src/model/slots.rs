@@ -8,11 +8,28 @@ use peerproof_engine::data::json::Json;
 /// Knowledge about one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slot {
-    Empty,
+    Empty(EmptiedBy),
     /// The artifact is shared, because the model keeps the states before and after every request.
     Holds(Rc<Artifact>),
     Unknown,
 }
+
+impl Slot {
+    /// Slot that no `ds_state` emptied.
+    pub(super) const EMPTY: Self = Self::Empty(EmptiedBy(None));
+}
+
+/// Clause about the `ds_state` that emptied a slot, which an artifact shown there breaks. Equal for all empty slots.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EmptiedBy(pub Option<&'static str>);
+
+impl PartialEq for EmptiedBy {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for EmptiedBy {}
 
 /// An artifact. Its content determines its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +58,7 @@ pub(super) fn unknown() -> Slots {
 }
 
 pub(super) fn empty() -> Slots {
-    std::array::from_fn(|_| Slot::Empty)
+    std::array::from_fn(|_| Slot::EMPTY)
 }
 
 pub(super) fn known(slots: &Slots) -> bool {
@@ -72,7 +89,7 @@ impl Change {
         }
         std::array::from_fn(|at| match &self.slots[at] {
             Some(slot) => slot.clone(),
-            None if self.full => Slot::Empty,
+            None if self.full => Slot::Empty(EmptiedBy(Some("TH-STATE-03"))),
             None => before[at].clone(),
         })
     }
@@ -132,7 +149,7 @@ pub(super) fn read(state: &Json, doubtful: bool, pins: &Pins) -> Result<Change, 
             for item in removed {
                 let slot = number(item).ok_or(SLOT)?;
                 change.slots[slot] = match &change.slots[slot] {
-                    None | Some(Slot::Empty) => Some(Slot::Empty),
+                    None | Some(Slot::Empty(_)) => Some(Slot::Empty(EmptiedBy(Some("TH-STATE-04")))),
                     Some(_) => {
                         change.may_refuse = Some("TH-STATE-12");
                         Some(Slot::Unknown)
@@ -192,7 +209,7 @@ pub(super) fn apply_reply(state: &Json, before: &Slots) -> Option<Slots> {
     }
     if let Some(removed) = state.get("removed_slots") {
         for slot in removed.as_array()? {
-            after[number(slot)?] = Slot::Empty;
+            after[number(slot)?] = Slot::EMPTY;
         }
     }
     Some(after)

@@ -37,6 +37,8 @@ pub(super) struct Run {
     pub blurs: bool,
     /// Clause that a wrong output or a refusal breaks.
     pub clause: &'static str,
+    /// Clause that a wrong slot in its output breaks, if it is another one.
+    pub shown_clause: Option<&'static str>,
 }
 
 impl Run {
@@ -53,6 +55,7 @@ impl Run {
             shows: None,
             blurs: false,
             clause,
+            shown_clause: None,
         }
     }
 
@@ -103,7 +106,8 @@ pub(super) fn run(tool: &Tool, input: &Input, seen: &Slots, pins: &Pins) -> Run 
             Some(slot) => {
                 let mut run = Run { shows: Some(slot), ..Run::certain("TH-STATE-01") };
                 match &seen[slot] {
-                    Slot::Empty => {
+                    Slot::Empty(by) => {
+                        run.shown_clause = by.0;
                         run.parts.insert("/artifact".to_owned(), Match::Equals("null".to_owned()));
                     }
                     Slot::Holds(artifact) => {
@@ -123,7 +127,7 @@ pub(super) fn run(tool: &Tool, input: &Input, seen: &Slots, pins: &Pins) -> Run 
         },
         "remove" if only(&["slot"]) => match value.get("slot").and_then(slots::number) {
             None => Run::uncertain("TH-STATE-07"),
-            Some(slot) => Run { writes: Some((slot, Slot::Empty)), ..Run::certain("TH-STATE-01") },
+            Some(slot) => Run { writes: Some((slot, Slot::EMPTY)), ..Run::certain("TH-STATE-01") },
         },
         "fail" if only(&["message"]) && value.get("message").and_then(Json::as_str).is_some() => {
             Run { ok: false, fails: true, ..Run::certain("TH-TOOL-01") }

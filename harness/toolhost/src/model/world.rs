@@ -274,7 +274,7 @@ impl<'a> World<'a> {
                 (true, true, _) => "TH-IDEM-02",
                 (true, _, true) => "TH-REQ-17",
                 (false, _, true) if run.shows.is_some() => "TH-STATE-16",
-                _ => run.clause,
+                _ => run.shown_clause.unwrap_or(run.clause),
             };
             clauses.push(("wrong_output", wrong));
         }
@@ -572,7 +572,7 @@ impl<'a> World<'a> {
         let Some(output) = super::super::expect::parse(output) else { return };
         let text = |name: &str| output.pointer(name).and_then(Json::as_str).map(str::to_owned);
         if output.get("artifact").is_some_and(Json::is_null) {
-            self.slots[slot] = Slot::Empty;
+            self.slots[slot] = Slot::EMPTY;
         } else if let (Some(kind), Some(provenance), Some(content)) =
             (text("/artifact/type"), text("/artifact/provenance"), text("/artifact/content_json"))
             && output.pointer("/artifact").and_then(Json::as_object).is_some_and(|members| members.len() == 4)
