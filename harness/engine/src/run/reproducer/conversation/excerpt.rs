@@ -1,7 +1,7 @@
 //! Excerpts of long texts: the place that matters, with its surroundings as far as there is room.
 
 use crate::data::json::{DecodeLimits, Json, decode};
-use crate::data::payload::shorten;
+use crate::data::payload::{Payload, shorten};
 
 /// Limits of texts that are read as JSON here.
 const LIMITS: DecodeLimits = DecodeLimits { bytes_max: 256 << 10, depth_max: 64 };
@@ -141,6 +141,16 @@ fn brief(value: &Json, room: usize) -> String {
         }
         _ => shorten(&text, room).into_owned(),
     }
+}
+
+/// Text of a payload; line feeds become `⏎`.
+pub(super) fn sent(payload: &Payload, chars_max: usize) -> String {
+    payload.summary(chars_max).replace('\n', "⏎")
+}
+
+/// Text of bytes.
+pub(super) fn printable(bytes: &[u8], chars_max: usize) -> String {
+    Payload::from_bytes(bytes).summary(chars_max)
 }
 
 /// Parts in which two texts differ, each on one line of at most `room` characters: members of JSON, a line, or a place

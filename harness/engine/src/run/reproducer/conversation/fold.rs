@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::lines::{found_entry, printable};
+use super::excerpt::printable;
+use super::lines::found_entry;
 use super::{ShownLine, TITLE};
 use crate::data::crash::error_line;
 use crate::data::finding::Finding;

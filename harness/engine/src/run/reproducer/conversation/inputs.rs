@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::excerpt::difference;
-use super::lines::sent;
+use super::excerpt::{difference, sent};
 use super::{PASSES, ShownLine, WROTE};
 use crate::data::finding::Finding;
 use crate::data::payload::{Payload, shorten};

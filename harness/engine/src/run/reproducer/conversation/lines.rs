@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::excerpt::{printable, sent};
 use super::inputs::{self, plain_names};
 use super::{CAME, HTTP, NO_LINE_FEED, STDERR, ShownLine, TITLE};
 use crate::data::crash::error_line;
@@ -313,15 +314,6 @@ fn sight(seen: &SightResult, chars_max: usize) -> String {
         }
         SightResult::Status { .. } => "its signals and groups".to_owned(),
     }
-}
-
-/// Text of a payload; line feeds become `⏎`.
-pub(super) fn sent(payload: &Payload, chars_max: usize) -> String {
-    payload.summary(chars_max).replace('\n', "⏎")
-}
-
-pub(super) fn printable(bytes: &[u8], chars_max: usize) -> String {
-    Payload::from_bytes(bytes).summary(chars_max)
 }
 
 #[cfg(test)]
