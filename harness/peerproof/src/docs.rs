@@ -50,16 +50,18 @@ pub fn clauses(boundary: &dyn Boundary) -> String {
 /// Markdown tables of all keys of `peerproof.toml`: common keys first, then each boundary's own.
 pub fn keys(boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::from("\n## Keys of every boundary\n");
-    let general = |key: &ConfigKey| matches!(key.form, KeyForm::General(_));
-    if let Some(boundary) = boundaries.first() {
-        let keys = config::keys(*boundary);
-        rows("peer", keys.iter().filter(|key| general(key)), &mut out);
+    let all: Vec<Vec<ConfigKey>> = boundaries.iter().map(|boundary| config::keys(*boundary)).collect();
+    let is_general = |key: &ConfigKey| matches!(key.form, KeyForm::General(_));
+    let is_common = |key: &ConfigKey| is_general(key) && all.iter().all(|keys| keys.contains(key));
+    if let Some(keys) = all.first() {
+        rows("peer", keys.iter().filter(|key| is_common(key)), &mut out);
     }
-    for boundary in boundaries {
+    // A general key with one value is nothing to choose.
+    let is_own = |key: &ConfigKey| !is_general(key) || !is_common(key) && key.words().len() > 1;
+    for (boundary, keys) in boundaries.iter().zip(&all) {
         let _ = writeln!(out, "\n## {}\n\n{}", boundary.name(), markdown(boundary.description().summary));
-        let keys = config::keys(*boundary);
         for name in config::TABLES {
-            let own = keys.iter().filter(|key| key.table() == name && !general(key));
+            let own = keys.iter().filter(|key| key.table() == name && is_own(key));
             rows(name, own, &mut out);
         }
     }

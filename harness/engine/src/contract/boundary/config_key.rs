@@ -384,11 +384,14 @@ impl ConfigKey {
         matches!(self.form, KeyForm::Checked)
     }
 
-    /// Allowed values for people: words, `64..` for a minimum, `…` for a form that the boundary checks.
+    /// Allowed values for people: words, the members of a table in braces, `64..` for a minimum, `…` for a form that the
+    /// boundary checks.
     pub fn shown_values(&self) -> Vec<String> {
+        let table = || format!("{{ {} }}", self.shown_members().join(", "));
         match self.form {
             KeyForm::Switch => vec!["true".to_owned(), "false".to_owned()],
-            KeyForm::OptionalTable(_) => vec!["false".to_owned()],
+            KeyForm::Settings(_) => vec!["true".to_owned(), "false".to_owned(), table()],
+            KeyForm::OptionalTable(_) => vec!["false".to_owned(), table()],
             KeyForm::Checked => vec!["…".to_owned()],
             KeyForm::Limit(min) if min > 0 => vec![format!("{min}..")],
             _ => self.words().iter().map(|word| (*word).to_owned()).collect(),
