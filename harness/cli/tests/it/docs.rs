@@ -53,6 +53,55 @@ fn the_configuration_page_lists_every_key() {
     generated("reference/configuration.md", KEYS_MARK, &keys(&table::all()));
 }
 
+/// Codes in backticks of each section of the page about reason codes.
+fn listed_codes() -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string(root().join("docs/reference/reason-codes.md")).unwrap();
+    let (mut sections, mut title, mut is_title) = (BTreeMap::new(), String::new(), false);
+    for event in Parser::new_ext(&text, pulldown_cmark::Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => (title, is_title) = (String::new(), true),
+            Event::End(TagEnd::Heading(_)) => is_title = false,
+            Event::Text(text) | Event::Code(text) if is_title => title.push_str(&text),
+            Event::Code(code) => {
+                sections.entry(title.clone()).or_insert_with(BTreeSet::new).insert(code.into_string());
+            }
+            _ => {}
+        }
+    }
+    sections
+}
+
+/// Sections of the page about reason codes and the codes in a line of a golden record, such as
+/// `toolhost/serve/a fail TH-1 refused` and `toolhost/serve/b untestable(no_role)`.
+fn codes_of(line: &str) -> Vec<(&str, &str)> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let boundary = words[0].split('/').next().unwrap_or_default();
+    let is_reason = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase());
+    let is_clause = |word: &str| word.starts_with(|first: char| first.is_ascii_uppercase());
+    let reasons = words.windows(2).filter(|pair| is_clause(pair[0]) && is_reason(pair[1]));
+    let untestable = words.get(1).and_then(|verdict| verdict.strip_prefix("untestable("));
+    let detail = untestable.map(|detail| ("Codes of untestable", detail.trim_end_matches(')')));
+    reasons.map(|pair| (boundary, pair[1])).chain(detail).collect()
+}
+
+#[test]
+fn every_code_of_the_golden_records_is_explained() {
+    let listed = listed_codes();
+    let has = |section: &str, code: &str| listed.get(section).is_some_and(|codes| codes.contains(code));
+    let (mut found, mut missing) = (BTreeSet::new(), BTreeSet::new());
+    for entry in fs::read_dir(root().join("harness/golden")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        for (section, code) in text.lines().filter(|line| line.contains('/')).flat_map(codes_of) {
+            found.insert(code.to_owned());
+            if !has(section, code) && !has("Common codes", code) {
+                missing.insert(format!("{section}: {code}"));
+            }
+        }
+    }
+    assert!(found.len() > 300, "{}", found.len());
+    assert!(missing.is_empty(), "docs/reference/reason-codes.md lacks {missing:#?}");
+}
+
 /// Markdown files of the project for readers: the book and the entry pages.
 fn pages() -> Vec<PathBuf> {
     let mut found = Vec::new();
