@@ -28,7 +28,9 @@ pub(crate) fn run(args: &Args, _context: &Context) -> CommandResult {
         .references()
         .iter()
         .flat_map(|reference| &reference.commands)
-        .map(|(_, args)| format!("peerproof peer {} {}", boundary.name(), args.join(" ")))
+        // Checks pin choices; people begin with the defaults.
+        .map(|(_, args)| args.split(|arg| arg == "--choice").next().unwrap_or_default().join(" "))
+        .map(|args| format!("peerproof peer {} {args}", boundary.name()))
         .collect();
     Err(Stop::usage(format!("name the reference peer to run: {}", usual.join(" | "))))
 }

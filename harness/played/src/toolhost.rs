@@ -67,7 +67,8 @@ pub fn commands() -> Vec<Reference> {
         },
         Reference {
             side: Side::Consumer,
-            commands: vec![("command", own(&["--dispatch", "{peer}"]))],
+            // Faults of mutants change bytes of this shape.
+            commands: vec![("command", own(&["--dispatch", "{peer}", "--choice", "request_shape=inputs"]))],
             harmless: Harmless::OF_REQUESTS,
         },
     ]

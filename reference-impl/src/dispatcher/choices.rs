@@ -3,10 +3,10 @@
 /// The two requests that the documents allow (`ipc` §3a, §3c and its note; OPEN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequestShape {
-    /// `{"aid":…,"inputs":{…}}`, as in `ipc` §3c.
-    #[default]
+    /// `{"aid":…,"inputs":{…}}`, as in `ipc` §3c. A toolhost may ignore `inputs`.
     Inputs,
-    /// `{"aid":…,"input_json":"{…}"}`, as toolhosts expect it.
+    /// `{"aid":…,"input_json":"{…}"}`, the shape that every toolhost reads.
+    #[default]
     InputJson,
 }
 

@@ -108,15 +108,15 @@ fn sends_one_request_in_either_shape() {
     let mut driven = Driven::started(config());
     let (argv, request) = driven.spawned();
     assert_eq!(argv, ["/peer", "--run", "default", "AID.T.v1"]);
-    assert_eq!(request, b"{\"aid\":\"AID.T.v1\",\"inputs\":{\"k\":\"v\"}}\n");
+    assert_eq!(request, b"{\"aid\":\"AID.T.v1\",\"input_json\":\"{\\\"k\\\":\\\"v\\\"}\"}\n");
 
-    driven = Driven::started(Config { request_shape: RequestShape::InputJson, ..config() });
-    assert_eq!(driven.spawned().1, b"{\"aid\":\"AID.T.v1\",\"input_json\":\"{\\\"k\\\":\\\"v\\\"}\"}\n");
+    driven = Driven::started(Config { request_shape: RequestShape::Inputs, ..config() });
+    assert_eq!(driven.spawned().1, b"{\"aid\":\"AID.T.v1\",\"inputs\":{\"k\":\"v\"}}\n");
 }
 
 #[test]
 fn request_keeps_the_spelling_and_drops_white_space() {
-    let mut driven = Driven::new(Config { ..config() });
+    let mut driven = Driven::new(Config { request_shape: RequestShape::Inputs, ..config() });
     driven.call(b" { \"inputs\" : { \"a b\" : [ 1.0 , 1e5 ] } ,\n\"aid\":\"\\u0041\" } ");
     assert_eq!(driven.spawned().1, b"{\"aid\":\"\\u0041\",\"inputs\":{\"a b\":[1.0,1e5]}}\n");
     assert_eq!(driven.spawned().0[3], "A");
@@ -126,7 +126,7 @@ fn request_keeps_the_spelling_and_drops_white_space() {
 fn call_without_inputs_has_none() {
     let mut driven = Driven::new(config());
     driven.call(br#"{"aid":"A","more":[1]}"#);
-    assert_eq!(driven.spawned().1, b"{\"aid\":\"A\",\"inputs\":{}}\n");
+    assert_eq!(driven.spawned().1, b"{\"aid\":\"A\",\"input_json\":\"{}\"}\n");
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn policy_settles_what_is_open() {
 
     let mut driven = Driven::new(config());
     driven.call(br#"{"aid":"A","aid":"B","inputs":{"k":1,"k":2}}"#);
-    assert_eq!(driven.spawned().1, b"{\"aid\":\"B\",\"inputs\":{\"k\":2}}\n");
+    assert_eq!(driven.spawned().1, b"{\"aid\":\"B\",\"input_json\":\"{\\\"k\\\":2}\"}\n");
 }
 
 proptest! {

@@ -148,20 +148,12 @@ mod tests {
     #[test]
     fn reads_every_argument() {
         let config = parsed(
-            &[
-                "--choice",
-                "request_shape=input_json",
-                "dir/peer",
-                "--limit",
-                "nesting_max=70",
-                "--plugin",
-                "p",
-            ],
+            &["--choice", "request_shape=inputs", "dir/peer", "--limit", "nesting_max=70", "--plugin", "p"],
             Some("1.5"),
         )
         .unwrap();
         assert_eq!((config.peer.as_str(), config.plugin.as_str()), ("dir/peer", "p"));
-        assert_eq!(config.request_shape, RequestShape::InputJson);
+        assert_eq!(config.request_shape, RequestShape::Inputs);
         assert_eq!((config.limits.nesting_max, config.limits.toolhost_timeout_ms), (70, 1500));
     }
 

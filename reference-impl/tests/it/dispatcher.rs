@@ -111,18 +111,18 @@ fn passes_call_and_output_through() {
     assert_eq!(Bench::call(&peer), json!({"n": 1}));
     assert_eq!(fs::read_to_string(bench.path("arguments")).unwrap(), "--run\ndefault\nAID.T.v1\n");
     let request: Value = serde_json::from_slice(&fs::read(bench.path("request")).unwrap()).unwrap();
-    assert_eq!(request, json!({"aid": "AID.T.v1", "inputs": {"k": "v"}}));
+    assert_eq!(request, json!({"aid": "AID.T.v1", "input_json": r#"{"k":"v"}"#}));
 }
 
 #[test]
-fn sends_input_json_by_choice() {
+fn sends_inputs_by_choice() {
     let bench = Bench::new();
     let peer = bench.toolhost("cat >request; printf '%s' \"$REPLY\"");
     let call = r#"{"aid":"AID.T.v1","inputs":{"k":"é\n"}}"#;
-    let arguments = ["--choice", "request_shape=input_json"];
+    let arguments = ["--choice", "request_shape=inputs"];
     assert_eq!(Bench::call_with(&peer, &arguments, "600", call), json!({"n": 1}));
     let request: Value = serde_json::from_slice(&fs::read(bench.path("request")).unwrap()).unwrap();
-    assert_eq!(request, json!({"aid": "AID.T.v1", "input_json": r#"{"k":"é\n"}"#}));
+    assert_eq!(request, json!({"aid": "AID.T.v1", "inputs": {"k": "é\n"}}));
 }
 
 #[test]
