@@ -161,6 +161,16 @@ impl Payload {
             .sum()
     }
 
+    /// True if the last byte outside variables is a line feed.
+    pub fn ends_line(&self) -> bool {
+        match self.0.last() {
+            Some(Segment::Text(text)) => text.ends_with('\n'),
+            Some(Segment::Hex(hex)) => hex.ends_with("0a"),
+            Some(Segment::Repeat { unit, .. }) => unit.ends_with('\n'),
+            Some(Segment::Var(_)) | None => false,
+        }
+    }
+
     /// Names of all variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|segment| match segment {

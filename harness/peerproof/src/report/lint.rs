@@ -13,6 +13,7 @@ use peerproof_engine::contract::boundary::level;
 use peerproof_engine::contract::lint::LintResult;
 use peerproof_engine::data::clause::Level;
 use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::Act;
 use peerproof_engine::data::text::{one_line, wrap};
 use peerproof_engine::data::transcript::{EventKind, Transcript};
@@ -31,15 +32,24 @@ fn times(transcript: &Transcript) -> BTreeMap<usize, u64> {
     sent.collect()
 }
 
-/// Client's message in the step of a finding, and its time in microseconds.
+/// Client's message in the step of a finding, and its time in microseconds. A recorded client may write a line in pieces:
+/// then the line up to this step.
 fn said(
     transcript: &Transcript,
     times: &BTreeMap<usize, u64>,
     finding: &Finding,
 ) -> Option<(String, Option<u64>)> {
     let index = finding.step?;
-    let Act::Send { payload, .. } = &transcript.plan.steps.get(index)?.act else { return None };
-    Some((one_line(&payload.summary(CHARS_MAX)), times.get(&index).copied()))
+    let piece = |index: usize| match &transcript.plan.steps.get(index)?.act {
+        Act::Send { payload, .. } => Some(payload),
+        _ => None,
+    };
+    piece(index)?;
+    let is_begun =
+        |at: &usize| transcript.plan.recorded && piece(*at).is_some_and(|before| !before.ends_line());
+    let begin = (0..index).rev().take_while(is_begun).last().unwrap_or(index);
+    let line = (begin..=index).filter_map(piece).cloned().fold(Payload::default(), Payload::then);
+    Some((one_line(&line.summary(CHARS_MAX)), times.get(&index).copied()))
 }
 
 /// Renders text for a console.

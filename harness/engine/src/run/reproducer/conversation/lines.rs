@@ -1,5 +1,6 @@
 //! Events of a transcript as short lines.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::excerpt::{printable, sent};
@@ -11,7 +12,7 @@ use crate::data::payload::{Payload, shorten};
 use crate::data::plan::PUT_PREFIX;
 use crate::data::text::visible;
 use crate::data::transcript::{
-    Awaited, EventKind, Exit, FolderChange, FoundEntry, FoundKind, SightResult, StdinState, Transcript,
+    Awaited, Event, EventKind, Exit, FolderChange, FoundEntry, FoundKind, SightResult, StdinState, Transcript,
 };
 
 /// All lines of a transcript, with the titles of its processes if there are several.
@@ -23,7 +24,7 @@ pub(super) fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -
     let first_of = |session: usize| transcript.plan.steps.iter().position(|step| step.session == session);
     let mut steps: Vec<Option<usize>> = (0..sessions).map(first_of).collect();
     let mut current = None;
-    for (index, event) in transcript.events.iter().enumerate() {
+    for (index, event) in whole_lines(transcript) {
         let Some(partial) = open.get_mut(event.session) else { continue };
         if let EventKind::Sent { step, .. } = &event.kind {
             steps[event.session] = Some(*step);
@@ -81,6 +82,25 @@ pub(super) fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -
         line.text = shorten(&visible(&line.text), chars_max).into_owned();
     }
     lines
+}
+
+/// Events of a transcript with their indices. A recorded client may write a line in pieces: these are one event here.
+fn whole_lines(transcript: &Transcript) -> Vec<(usize, Cow<'_, Event>)> {
+    let mut events: Vec<(usize, Cow<'_, Event>)> = Vec::new();
+    for (index, event) in transcript.events.iter().enumerate() {
+        if transcript.plan.recorded
+            && let EventKind::Sent { step, payload } = &event.kind
+            && let Some((_, last)) = events.last_mut()
+            && matches!(&last.kind, EventKind::Sent { payload, .. } if !payload.ends_line())
+            && let EventKind::Sent { step: step_of_line, payload: line } = &mut last.to_mut().kind
+        {
+            *step_of_line = *step;
+            line.0.extend(payload.0.iter().cloned());
+        } else {
+            events.push((index, Cow::Borrowed(event)));
+        }
+    }
+    events
 }
 
 fn ends_output(kind: &EventKind) -> bool {
@@ -318,7 +338,12 @@ fn sight(seen: &SightResult, chars_max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::data::clause::Side;
+    use crate::data::facts::Facts;
+    use crate::data::plan::{Plan, Session};
 
     #[test]
     fn standard_error_is_told_by_its_first_error() {
@@ -330,5 +355,28 @@ mod tests {
         assert_eq!(gist(npm.as_bytes()), "npm error 404 Not Found");
         assert_eq!(gist(b"a\nb\n\n"), "b");
         assert_eq!(gist(b""), "");
+    }
+
+    #[test]
+    fn a_line_that_a_recorded_client_wrote_in_pieces_is_shown_once() {
+        let sent = |step: usize, text: &str| Event {
+            at_us: 0,
+            session: 0,
+            kind: EventKind::Sent { step, payload: Payload::text(text) },
+        };
+        let mut plan = Plan { sessions: vec![Session::default()], recorded: true, ..Plan::default() };
+        let mut transcript = Transcript {
+            boundary: "toy".to_owned(),
+            check: "recorded".to_owned(),
+            facts: Arc::new(Facts::new(Side::Provider)),
+            plan: Arc::new(plan.clone()),
+            timeout_scale: 1.0,
+            events: vec![sent(0, "{"), sent(1, "}"), sent(2, "\n"), sent(3, "[]\n"), sent(4, "\n")],
+        };
+        assert_eq!(super::super::conversation(&transcript, 80, 9), ["→ {}", "→ []", "→ "]);
+        assert_eq!(all(&transcript, 80, 9)[0].step, Some(2), "the step that ended the line");
+        plan.recorded = false;
+        transcript.plan = Arc::new(plan);
+        assert_eq!(super::super::conversation(&transcript, 80, 9).len(), 5, "a check means its pieces");
     }
 }
