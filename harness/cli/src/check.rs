@@ -16,6 +16,7 @@ use peerproof::report::console::{self, ReportContents};
 use peerproof::report::first_contact::impression;
 use peerproof::report::printer::Printer;
 use peerproof::report::render;
+use peerproof::report::screen::plural;
 use peerproof::shard::Shard;
 use peerproof::table;
 use peerproof_engine::contract::boundary::checks_of_side;
@@ -190,7 +191,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
     if several && work.shows {
         let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
         let seconds = began.elapsed().as_secs_f64();
-        printer.out(&format!("{} peers, {checks} checks in {seconds:.1} s\n", runs.len()));
+        printer.out(&format!("{} peers, {} in {seconds:.1} s\n", runs.len(), plural(checks, "check")));
     }
     let left = work.tell_left(&runs);
     if reports.github || !reports.rendered.is_empty() {
@@ -355,7 +356,10 @@ impl Work<'_> {
         if self.context.interrupted.load(Ordering::Relaxed) {
             let left = match lock(&self.shrinking).unexplained {
                 0 => String::new(),
-                count => format!(", except for the reproducers of {count} failures; `-k CHECK` makes them"),
+                count => {
+                    let failures = plural(count, "failure");
+                    format!(", except for the reproducers of {failures}; `-k CHECK` makes them")
+                }
             };
             self.printer.note(&format!("interrupted; the results so far are kept{left}"));
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::report::whole;
 use super::{CommandResult, Context, Exit, Stop};
 use peerproof::report::render;
+use peerproof::report::screen::plural;
 use peerproof::table;
 use peerproof_engine::run::expectation::{self, Expectations, StaleReason};
 use peerproof_engine::run::verdict::CheckResult;
@@ -75,7 +76,7 @@ fn init(files: &Files, force: bool, context: &Context) -> CommandResult {
     let text = expectation::init(&results);
     let count = load(&text, &files.file)?.entries().count();
     render::write(&files.file, &text)?;
-    context.printer.out(&format!("{name}: {count} expected failures\n"));
+    context.printer.out(&format!("{name}: {}\n", plural(count, "expected failure")));
     Ok(Exit::Good)
 }
 

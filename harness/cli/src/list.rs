@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CommandResult, Context, Exit, Stop, boundary_named};
 use peerproof::report::printer::{Printer, Tone};
+use peerproof::report::screen::plural;
 use peerproof::table;
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::text::one_line;
@@ -143,8 +144,7 @@ fn clauses(boundary: &'static dyn Boundary) -> Vec<Row> {
         marks.extend(clause.feature.iter().map(|feature| format!("feature {feature}")));
         marks.push(match (&clause.excluded, checks.len()) {
             (Some(_), _) => "excluded".to_owned(),
-            (None, 1) => "1 check".to_owned(),
-            (None, count) => format!("{count} checks"),
+            (None, count) => plural(count, "check"),
         });
         let mut json = serde_json::to_value(clause).unwrap_or_default();
         json["checks"] = json!(checks);

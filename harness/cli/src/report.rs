@@ -8,6 +8,7 @@ use peerproof::report::console::{self, Detail, ReportContents};
 use peerproof::report::diff::{self, Sort};
 use peerproof::report::merge;
 use peerproof::report::render::{self, Form};
+use peerproof::report::screen::plural;
 use peerproof::table;
 use peerproof_engine::data::blame::Incomplete;
 use peerproof_engine::run::results::{ResultsFile, ResultsWriter, StoredRun};
@@ -162,7 +163,12 @@ fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> CommandResult {
         writer.run(run, exit_code).map_err(|fault| Incomplete::from(String::from(fault)))?;
     }
     let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
-    context.printer.out(&format!("{}: {checks} checks of {} files\n", out.display(), paths.len()));
+    context.printer.out(&format!(
+        "{}: {} of {}\n",
+        out.display(),
+        plural(checks, "check"),
+        plural(paths.len(), "file")
+    ));
     let codes = runs.iter().filter_map(|run| run.footer.as_ref()).map(|footer| footer.exit_code);
     Ok(Exit::from_code(merge::gravest(codes)))
 }

@@ -95,7 +95,10 @@ fn role_line(role: &Role, printer: &Printer) -> String {
         }
         (_, None) => (Tone::Warn, role.meaning.to_owned()),
     };
-    let needed = format!(" ({} checks need it)", role.checks);
+    let needed = match role.checks {
+        1 => " (1 check needs it)".to_owned(),
+        checks => format!(" ({checks} checks need it)"),
+    };
     let (mark, needed) = if tone == Tone::Good { ("yes", "") } else { ("no ", needed.as_str()) };
     format!("{} {:10} {what}{needed}", printer.paint(tone, mark), role.name)
 }

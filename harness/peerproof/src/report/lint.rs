@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::printer::{Printer, Tone};
-use super::screen::level_of_finding;
+use super::screen::{level_of_finding, plural};
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::contract::boundary::level;
 use peerproof_engine::contract::lint::LintResult;
@@ -65,8 +65,7 @@ pub fn render(
         let name = printer.paint(Tone::Head, verdict.side.word());
         let count = match verdict.findings.len() {
             0 => printer.paint(Tone::Good, "no finding"),
-            1 => printer.paint(Tone::Bad, "1 finding"),
-            count => printer.paint(Tone::Bad, &format!("{count} findings")),
+            count => printer.paint(Tone::Bad, &plural(count, "finding")),
         };
         let _ = writeln!(out, "{name}  {count}");
         let mut of_key: Vec<(&Finding, usize)> = Vec::new();

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::printer::{Printer, Tone};
+use super::screen::plural;
 use peerproof_engine::data::text::one_line;
 use peerproof_engine::run::matrix::differences::{Difference, Differences, Shortest, Sort};
 use peerproof_engine::run::matrix::{Cell, Matrix};
@@ -69,9 +70,11 @@ fn summary(matrix: &Matrix) -> String {
     let differ = matrix.checks.iter().filter(|row| row.differs).count();
     let open = matrix.choices.iter().filter(|row| row.differs).count();
     format!(
-        "{} peers, {} checks: {differ} checks and {open} open choices differ between them",
-        matrix.peers.len(),
-        matrix.checks.len()
+        "{}, {}: {} and {} differ between them",
+        plural(matrix.peers.len(), "peer"),
+        plural(matrix.checks.len(), "check"),
+        plural(differ, "check"),
+        plural(open, "open choice")
     )
 }
 
@@ -141,17 +144,17 @@ fn unsteady(difference: &Difference) -> String {
 
 fn counts(differences: &Differences) -> String {
     let of = |sort: Sort| differences.differences.iter().filter(|found| found.sort == sort).count();
+    let many = |count: u64, thing: &str| plural(usize::try_from(count).unwrap_or(usize::MAX), thing);
     format!(
-        "{} peers, {} conversations, {} answers: {} equal, {} different because of earlier ones; \
-         {} differences by faults, {} by choices, {} open questions",
-        differences.peers.len(),
-        differences.conversations,
-        differences.exchanges,
+        "{}, {}, {}: {} equal, {} different because of earlier ones; {} by faults, {} by choices, {}",
+        plural(differences.peers.len(), "peer"),
+        many(differences.conversations, "conversation"),
+        many(differences.exchanges, "answer"),
         differences.alike,
         differences.follow,
-        of(Sort::Fault),
+        plural(of(Sort::Fault), "difference"),
         of(Sort::Choice),
-        of(Sort::Question)
+        plural(of(Sort::Question), "open question")
     )
 }
 

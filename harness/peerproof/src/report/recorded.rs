@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::screen::plural;
 use peerproof_engine::data::transcript::Exit;
 use peerproof_engine::drive::record::Recorded;
 
@@ -12,9 +13,9 @@ pub fn render(recorded: &Recorded, path: &Path) -> String {
     let path = path.display();
     let _ = writeln!(
         out,
-        "recorded  {path}: {} bytes in {} lines from the client, {} in {} from the server, {:.1} s",
+        "recorded  {path}: {} bytes in {} from the client, {} in {} from the server, {:.1} s",
         recorded.sent_bytes,
-        recorded.lines.0,
+        plural(usize::try_from(recorded.lines.0).unwrap_or(usize::MAX), "line"),
         recorded.received_bytes,
         recorded.lines.1,
         recorded.elapsed.as_secs_f64()

@@ -356,7 +356,7 @@ fn the_list_of_known_failures_is_written_and_pruned() {
     peerproof(&["expect", "init", &r, "--file", &list])
         .assert()
         .code(0)
-        .stdout(contains("1 expected failures"));
+        .stdout(contains("1 expected failure\n"));
     peerproof(&["expect", "init", &r, "--file", &list]).assert().code(2).stderr(contains("already exists"));
     store(Verdict::Pass, Verdict::Fail);
     let update = ["expect", "update", &r, "--file", &list];
