@@ -367,7 +367,7 @@ impl Work<'_> {
             |check: &&CheckResult| matches!(&check.verdict, Verdict::NotRun(why) if why == runner::ENOUGH);
         let left = runs.iter().flat_map(|run| &run.checks).filter(is_left).count();
         if left > 0 {
-            self.printer.note(&format!("stopped by --max-causes; {left} checks were not run"));
+            self.printer.note(&format!("stopped by --max-causes; {} not run", plural(left, "check")));
         }
         left
     }

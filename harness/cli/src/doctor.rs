@@ -10,6 +10,7 @@ use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
 use super::{CommandResult, Context, Exit};
 use peerproof::report::doctor::{Diagnosis, Feature, Role, render};
+use peerproof::report::screen::plural;
 use peerproof_engine::contract::boundary::{Absence, ConfigKey, checks_of_side};
 use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::check::{Check, Untestable};
@@ -350,17 +351,17 @@ fn advice(
     let needs = |role: &str| checks.iter().filter(|check| check.roles.iter().any(|r| r == role)).count();
     if !peer.facts.roles.contains_key("any") && needs("any") > 0 {
         notes.push(format!(
-            "no tool is known to succeed, so {} checks cannot run: pass --aid AID --input JSON, or map the role \
+            "no tool is known to succeed, so {} cannot run: pass --aid AID --input JSON, or map the role \
              `any` under [roles]",
-            needs("any")
+            plural(needs("any"), "check")
         ));
     }
     let commands = peer.boundary.description().commands_of(peer.facts.side);
     for name in commands.filter(|name| !peer.commands.contains_key(*name)) {
-        let count = checks.iter().filter(|check| check.command == name).count();
+        let count = plural(checks.iter().filter(|check| check.command == name).count(), "check");
         let like = suggestion(name).map(|line| format!("; it answers as {line}")).unwrap_or_default();
         notes.push(format!(
-            "no command `{name}` is configured, so {count} checks cannot run: `peerproof init` writes a file for all{like}"
+            "no command `{name}` is configured, so {count} cannot run: `peerproof init` writes a file for all{like}"
         ));
     }
     notes
