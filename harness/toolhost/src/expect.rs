@@ -216,11 +216,12 @@ impl Expect {
 
     /// Reason code for a reply that fits no alternative, and its wrong member, if that decides.
     pub(crate) fn misfit(&self, reply: &Json) -> (String, String) {
-        let mut misfits: Vec<(&'static str, String)> =
+        let mut misfits: Vec<(&'static str, Option<Place<'_>>)> =
             self.allowed.iter().filter_map(|allowed| allowed.misfit(reply)).collect();
         // The closest alternative is the most informative: a wrong output says more than a wrong kind of reply.
         misfits.sort_by_key(|(code, _)| matches!(*code, "accepted" | "refused" | "replied"));
-        let (code, phrase) = misfits.into_iter().next().unwrap_or(("unexpected", String::new()));
+        let (code, place) = misfits.into_iter().next().unwrap_or(("unexpected", None));
+        let phrase = place.map(|place| place.phrase(reply)).unwrap_or_default();
         (self.reason.clone().unwrap_or_else(|| code.to_owned()), phrase)
     }
 
@@ -297,11 +298,11 @@ impl Allowed {
         self
     }
 
-    /// Reason code and phrase if `reply` does not fit.
-    fn misfit(&self, reply: &Json) -> Option<(&'static str, String)> {
+    /// Reason code if `reply` does not fit, and the place of the wrong member, if that decides.
+    fn misfit(&self, reply: &Json) -> Option<(&'static str, Option<Place<'_>>)> {
         let ok = reply.get("ok").and_then(Json::as_bool);
         let error = reply.get("error").and_then(Json::as_str).unwrap_or_default();
-        let code = |code: &'static str| Some((code, String::new()));
+        let code = |code: &'static str| Some((code, None));
         match self.outcome {
             Outcome::Ok if ok != Some(true) => return code("refused"),
             Outcome::Refused if ok != Some(false) => return code("accepted"),
@@ -357,18 +358,17 @@ impl Allowed {
                 return code("wrong_output");
             }
             for (pointer, what) in &self.output_members {
-                let held = got.as_ref().and_then(|got| got.pointer(pointer));
-                if !what.holds(held) {
-                    return Some(("wrong_output", format!("{pointer} of the output {}", value_phrase(held))));
+                if !what.holds(got.as_ref().and_then(|got| got.pointer(pointer))) {
+                    return Some(("wrong_output", Some(Place::Output(pointer))));
                 }
             }
         }
         self.member_misfit(reply)
     }
 
-    fn member_misfit(&self, reply: &Json) -> Option<(&'static str, String)> {
+    fn member_misfit(&self, reply: &Json) -> Option<(&'static str, Option<Place<'_>>)> {
         let (pointer, _) = self.members.iter().find(|(pointer, what)| !what.holds(reply.pointer(pointer)))?;
-        Some(("wrong_member", format!("{pointer} {}", value_phrase(reply.pointer(pointer)))))
+        Some(("wrong_member", Some(Place::Reply(pointer))))
     }
 
     fn expected_output(&self) -> Option<Json> {
@@ -416,9 +416,27 @@ impl Allowed {
     }
 }
 
-/// Value of a wrong member, as [`Match::phrase`] words the right one.
-fn value_phrase(held: Option<&Json>) -> String {
-    held.map_or_else(|| "absent".to_owned(), |value| format!("= {}", shorten(&value.to_text(), 120)))
+/// Place of a wrong member: a JSON Pointer into the output or into the reply.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Output(&'a str),
+    Reply(&'a str),
+}
+
+impl Place<'_> {
+    /// Place and the value that it holds in `reply`, worded as by [`Match::phrase`].
+    fn phrase(self, reply: &Json) -> String {
+        let is = |held: Option<&Json>| {
+            held.map_or_else(|| "absent".to_owned(), |value| format!("= {}", shorten(&value.to_text(), 120)))
+        };
+        match self {
+            Self::Output(pointer) => {
+                let output = reply.get("output_json").and_then(Json::as_str).and_then(parse);
+                format!("{pointer} of the output {}", is(output.as_ref().and_then(|it| it.pointer(pointer))))
+            }
+            Self::Reply(pointer) => format!("{pointer} {}", is(reply.pointer(pointer))),
+        }
+    }
 }
 
 impl Match {
