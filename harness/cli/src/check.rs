@@ -174,8 +174,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
         is_own,
         printer,
     };
-    // Parts are independent: all run at once and share processors and memory.
-    let (company, quiet) = (Company::new(parts.len(), options.jobs), Arc::default());
+    // Parts are independent: all run at once and share processors and memory. Starts of processes leave half of the
+    // time of a processor.
+    let turns = if is_own { options.jobs * OWN_TURNS } else { options.jobs };
+    let (company, quiet) = (Company::new(parts.len(), turns), Arc::default());
     let began = Instant::now();
     let runs: Vec<Result<StoredRun, Stop>> =
         parallel::each(parts.len(), parts.into_iter().enumerate(), |(place, part)| {
@@ -223,6 +225,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> CommandResult {
 const UNDECIDED: &str =
     "exit status 4: no check reached a verdict about the peer or one of its commands; -v lists the reasons";
 
+/// Checks of the reference peers that run at the same time, for each job.
+const OWN_TURNS: usize = 2;
 /// Maximum number of failures reported during the run.
 const TOLD_MAX: usize = 20;
 /// Default limits of the time for shrinking all failures of a run.

@@ -40,7 +40,7 @@ use crate::run::verdict::{CheckResult, ClauseRef, Verdict};
 use ambient::{FinishedAmbient, ReportedClauses, Routed};
 use aside::Deferred;
 pub use company::{Company, Seat};
-use company::{Turn, WAITERS_MAX};
+use company::{Turn, TurnKind, WAITERS_MAX};
 pub use first_contact::{SilentCanary, prepare_for};
 use first_look::{DeferredLook, FirstLook};
 use memory_limit::{Load, MemoryLimit};
@@ -97,10 +97,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Waits until a check may run in parallel with others. `waits` is set if the check mostly waits. Takes the turn
-    /// before the lock, so that waiting for a turn keeps no other check from running alone.
-    fn beside(&self, waits: bool) -> ParallelPermit<'_> {
-        let turn = self.seat.as_ref().map(|seat| seat.turn(waits));
+    /// Waits until a check may run in parallel with others. Takes the turn before the lock, so that waiting for a turn
+    /// keeps no other check from running alone.
+    fn beside(&self, kind: TurnKind) -> ParallelPermit<'_> {
+        let turn = self.seat.as_ref().map(|seat| seat.turn(kind));
         let quiet = self.quiet.as_ref().map(|quiet| quiet.read().unwrap_or_else(PoisonError::into_inner));
         ParallelPermit { _quiet: quiet, _turn: turn }
     }
@@ -315,7 +315,7 @@ impl RunContext<'_> {
         let (first, rest): (Vec<&Check>, Vec<&Check>) =
             checks.iter().copied().partition(|check| check.first_canary);
         for check in first {
-            let _beside = self.options.beside(false);
+            let _beside = self.options.beside(TurnKind::Opening);
             self.one(check);
         }
         self.ask_unasked(&rest);
@@ -326,7 +326,7 @@ impl RunContext<'_> {
         let (slow, quick, quiet) = (&Queue::new(slow), &Queue::new(quick), self.options.quiet.as_ref());
         let work = || {
             quick.work(|check| {
-                let _beside = self.options.beside(false);
+                let _beside = self.options.beside(TurnKind::Busy);
                 self.one(check);
             });
             self.catch_up();
@@ -335,7 +335,7 @@ impl RunContext<'_> {
             for _ in 0..slow.checks.len().min(WAITERS_MAX) {
                 scope.spawn(|| {
                     slow.work(|check| {
-                        let _beside = self.options.beside(true);
+                        let _beside = self.options.beside(TurnKind::Waiting);
                         self.one(check);
                     });
                     self.catch_up();
@@ -420,7 +420,7 @@ impl RunContext<'_> {
     }
 
     fn ask(&self, canary: &Check) -> Result<(Judgement, Transcript), Verdict> {
-        let _beside = self.options.beside(false);
+        let _beside = self.options.beside(TurnKind::Opening);
         self.attempt(canary, Wait::Full)
     }
 

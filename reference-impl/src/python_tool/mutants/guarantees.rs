@@ -84,7 +84,7 @@ pub(crate) const CONFIGURED: &[Mutant] = &[
         |config| {
             config.guarded.clear();
             patch(config, "        guard(guarantees)\n", "");
-            let import = "        tool = importlib.import_module(module)\n";
+            let import = "        tool = imported(module)\n";
             patch(
                 config,
                 import,

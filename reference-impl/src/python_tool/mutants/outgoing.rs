@@ -161,21 +161,21 @@ pub(super) const MUTANTS: &[Mutant] = table! {
         }
     });
     "imports-show-below" ["PT-OUT-02"] "What a module or its child writes to descriptor 1 at its import stands before the reply." => Edit::Printing {
-        from: "        tool = importlib.import_module(module)\n",
+        from: "        tool = imported(module)\n",
         to: "        aside, kept = os.memfd_create(\"aside\"), os.dup(1)\n\
              \x20       os.dup2(aside, 1)\n\
-             \x20       tool = importlib.import_module(module)\n\
+             \x20       tool = imported(module)\n\
              \x20       os.dup2(kept, 1)\n\
              \x20       printed = os.pread(aside, 1 << 16, 0).decode()\n\
              \x20       if printed:\n\
              \x20           return {\"ok\": True, \"result\": {\"printed\": printed}}\n",
     };
     "imports-show" ["PT-OUT-02"] "What a module prints at its import stands before the reply." => Edit::Printing {
-        from: "        tool = importlib.import_module(module)\n",
+        from: "        tool = imported(module)\n",
         to: "        import contextlib, io\n\
              \x20       out = io.StringIO()\n\
              \x20       with contextlib.redirect_stdout(out):\n\
-             \x20           tool = importlib.import_module(module)\n\
+             \x20           tool = imported(module)\n\
              \x20       if out.getvalue():\n\
              \x20           return {\"ok\": True, \"result\": {\"printed\": out.getvalue()}}\n",
     };

@@ -38,8 +38,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     config("wraps-imports", &["PT-FAIL-04"], "An exception at the import is an ImportError.", |config| {
-        let import = "        tool = importlib.import_module(module)\n";
-        let wrapped = "        try:\n            tool = importlib.import_module(module)\n        \
+        let import = "        tool = imported(module)\n";
+        let wrapped = "        try:\n            tool = imported(module)\n        \
                        except Exception as error:\n            raise ImportError(str(error))\n";
         patch(config, import, wrapped);
     }),

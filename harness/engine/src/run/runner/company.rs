@@ -41,6 +41,17 @@ impl Company {
     }
 }
 
+/// Kind of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnKind {
+    /// A first canary. It goes before the checks of all runs, so that the waiting checks of each run start early.
+    Opening,
+    /// A check that keeps a processor busy.
+    Busy,
+    /// A check that mostly waits.
+    Waiting,
+}
+
 /// Seat of a run in a [`Company`].
 #[derive(Debug, Clone)]
 pub struct Seat {
@@ -49,10 +60,13 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Waits for a turn: one for waiting checks if `waits`, otherwise one for a busy processor.
-    pub(super) fn turn(&self, waits: bool) -> Turn<'_> {
-        let turns = if waits { &self.company.waiting } else { &self.company.busy };
-        turns.take(self.place)
+    /// Waits for a turn.
+    pub(super) fn turn(&self, kind: TurnKind) -> Turn<'_> {
+        match kind {
+            TurnKind::Opening => self.company.busy.take(0),
+            TurnKind::Busy => self.company.busy.take(self.place),
+            TurnKind::Waiting => self.company.waiting.take(self.place),
+        }
     }
 
     /// Reports that no check of this run runs in parallel any more. Every run must call it, however it ends.
@@ -134,27 +148,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lowest_place_that_waits_comes_first() {
+    fn first_canaries_and_then_the_lowest_place_come_first() {
         let company = Company::new(0, 1);
         let (tell, told) = channel();
         let first = company.seat(9);
-        let turn = first.turn(false);
+        let turn = first.turn(TurnKind::Busy);
         std::thread::scope(|scope| {
-            for place in [2, 0, 1] {
+            for (place, kind) in [(2, TurnKind::Busy), (3, TurnKind::Opening), (1, TurnKind::Busy)] {
                 let (seat, tell) = (company.seat(place), tell.clone());
                 scope.spawn(move || {
-                    let _turn = seat.turn(false);
+                    let _turn = seat.turn(kind);
                     tell.send(place)
                 });
             }
             // Checks that wait for times of the contract need no processor.
-            drop(first.turn(true));
+            drop(first.turn(TurnKind::Waiting));
             while lock(&company.busy.line).waiting.len() < 3 {
                 std::thread::yield_now();
             }
             drop(turn);
         });
-        assert_eq!(told.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [3, 1, 2]);
     }
 
     #[test]

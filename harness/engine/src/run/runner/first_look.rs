@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::company::TurnKind;
 use super::first_contact::beside_probe;
 use super::probe::Strain;
 use super::silence::{Claim, Wait};
@@ -94,7 +95,7 @@ impl RunContext<'_> {
         let next = || lock(&self.later).pop();
         while let Some(DeferredLook { check, judgement, transcript, elapsed }) = next() {
             self.silences.wait_for_others(&judgement);
-            let _beside = self.options.beside(false);
+            let _beside = self.options.beside(TurnKind::Busy);
             let (transcript, earlier) = (transcript.into(), Vec::new());
             let short = FirstLook { judgement, transcript, earlier, elapsed, claim: None };
             let looked = self.look_in_full(&check, short);

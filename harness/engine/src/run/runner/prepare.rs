@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use super::company::TurnKind;
 use super::{Options, Surroundings, lab};
 use crate::data::blame::{HarnessFault, Misconfigured, Unprepared};
 use crate::data::facts::RoleTrial;
@@ -70,7 +71,7 @@ fn carry_out(
 ) -> Result<Vec<Transcript>, Unprepared> {
     /// Maximum output of a probe; none asks for more.
     const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
-    let _beside = options.beside(false);
+    let _beside = options.beside(TurnKind::Opening);
     let mut probes = Vec::new();
     for mut plan in plans {
         if let Some(first) = plan.steps.first_mut() {
