@@ -13,6 +13,9 @@ const DEPTH_CERTAIN: usize = 64;
 /// Largest integer that every driver accepts.
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 
+/// Clause of payloads that every driver decides.
+pub(super) const DECIDED: &str = "PD-LOAD-07";
+
 /// Allowed outcomes for a payload with these bytes.
 pub(crate) fn expected(payload: &[u8]) -> Expect {
     if payload.trim_ascii().is_empty() {
@@ -32,8 +35,8 @@ pub(crate) fn expected(payload: &[u8]) -> Expect {
     match menu(&value) {
         Menu::Wrong if !is_open => Expect::no_pick("PD-BAD-04"),
         Menu::Empty if !is_open => Expect::no_pick("PD-BAD-06"),
-        Menu::Good if !is_open && has_all_members(&value) => Expect::block("PD-LOAD-07"),
-        Menu::Good | Menu::Open | Menu::Wrong | Menu::Empty => either("PD-LOAD-07"),
+        Menu::Good if !is_open && has_all_members(&value) => Expect::block(DECIDED),
+        Menu::Good | Menu::Open | Menu::Wrong | Menu::Empty => either(DECIDED),
     }
 }
 

@@ -13,7 +13,7 @@ use peerproof_engine::data::ending::{Ending, left_behind};
 use peerproof_engine::data::finding::{Finding, Judgement, Nature};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::shorten;
-use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::plan::{Act, Plan, Step};
 use peerproof_engine::data::transcript::{EventKind, Exit, Transcript};
 
 /// Clauses about every decision.
@@ -31,6 +31,7 @@ mod clause {
     pub(crate) const ENCODED_PATCH: &str = "PD-OUT-10";
     pub(crate) const NEVER_TWO: &str = "PD-OUT-11";
     pub(crate) const ENDS: &str = "PD-BAD-07";
+    pub(crate) const UNDERSTOOD: &str = "PD-PAY-01";
 }
 
 /// Largest memory of a measured process, bytes.
@@ -58,12 +59,18 @@ fn form_missing(transcript: &Transcript) -> Option<Untestable> {
     missing
 }
 
-/// Judges every decision by the bytes of its payload alone.
+/// Judges every decision by the bytes of its payload alone. Without aims, a payload that every driver decides is one
+/// for [`clause::UNDERSTOOD`].
 pub(crate) fn judge_by_model(transcript: &Transcript) -> Judgement {
-    judge_with(transcript, &|expect, payload| match payload {
-        Some(payload) => Expect { payload: expect.payload, ..model::expected(payload) },
-        // There is no payload to read.
-        None => Expect { payload: expect.payload, ..Expect::no_pick("PD-BAD-01") },
+    judge_with(transcript, &|expect, payload| {
+        let allowed = match payload {
+            Some(payload) => model::expected(payload),
+            // There is no payload to read.
+            None => Expect::no_pick("PD-BAD-01"),
+        };
+        let is_unaimed = expect.clause.0 == clause::UNDERSTOOD && allowed.clause.0 == model::DECIDED;
+        let clause = if is_unaimed { expect.clause } else { allowed.clause };
+        Expect { payload: expect.payload, clause, ..allowed }
     })
 }
 
@@ -127,8 +134,12 @@ fn left_beside(transcript: &Transcript, session: usize) -> Option<Finding> {
 
 fn find<'a>(transcript: &'a Transcript, session: usize, expecting: &Expecting<'_>) -> Option<Decision<'a>> {
     let plan: &Plan = &transcript.plan;
+    let has_aims = plan.steps.iter().any(|step| !step.expect.is_null());
     plan.steps.iter().enumerate().find_map(|(index, step)| {
-        let expect = Expect::deserialize(&step.expect).ok()?;
+        let expect = match has_aims {
+            true => Expect::deserialize(&step.expect).ok()?,
+            false => without_aim(plan, step)?,
+        };
         (step.session == session).then(|| {
             let bytes = bytes_of(plan, &expect.payload);
             let expect = expecting(expect, bytes.as_deref());
@@ -144,6 +155,13 @@ fn find<'a>(transcript: &'a Transcript, session: usize, expecting: &Expecting<'_
             }
         })
     })
+}
+
+/// Expectation of the step that ends a decision, in a plan without aims.
+fn without_aim(plan: &Plan, step: &Step) -> Option<Expect> {
+    let path = plan.sessions.get(step.session)?.placeholders.get("payload")?;
+    let payload = path.strip_prefix("{{")?.strip_suffix(".path}}")?.to_owned();
+    (step.act == Act::Finish).then(|| Expect { payload, ..Expect::block(clause::UNDERSTOOD) })
 }
 
 /// SIDs of a payload; of both menus, if it has two.

@@ -545,7 +545,7 @@ impl Replay {
             self.item(item)?;
         }
         self.next = ExpectedEvent::Selection;
-        self.digest(logged, if items.is_empty() { "LOG-DIGEST-MIDDLE" } else { "LOG-PATCH-CHANGED" })?;
+        self.digest(logged, "LOG-DIGEST-MIDDLE")?;
         let clause = if is_deterministic { "LOG-RERUN-OUTPUT" } else { "LOG-EVENT-JSON" };
         let value = self.embedded(output).ok_or((clause, "`output_json` is not JSON".to_owned()))?;
         if !is_deterministic {

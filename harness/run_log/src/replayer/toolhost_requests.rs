@@ -136,8 +136,25 @@ fn of_requests(
     findings
 }
 
+/// Verdict of a replayer about a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogVerdict {
+    /// OK.
+    Ok,
+    /// FAIL, for a line behind the first wrong one.
+    LaterLine,
+    /// FAIL, for the first wrong line or an unknown one, or no verdict.
+    Other,
+}
+
 /// Compares the re-runs with the log.
-pub(crate) fn judge(transcript: &Transcript, session: usize, told: &LogReading, is_ok: bool) -> Vec<Finding> {
+pub(crate) fn judge(
+    transcript: &Transcript,
+    session: usize,
+    told: &LogReading,
+    verdict: LogVerdict,
+) -> Vec<Finding> {
+    let is_ok = verdict == LogVerdict::Ok;
     let Some(ToolhostRequests { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session)
     else {
         return Vec::new();
@@ -198,10 +215,10 @@ pub(crate) fn judge(transcript: &Transcript, session: usize, told: &LogReading, 
                 add("LOG-RERUN-STATE", "other_state", expected, got, set());
             }
             // A replayer that accepts the first fault may continue.
-            None if told.wrong.is_some() && is_ok => {}
+            None if told.wrong.is_some() && verdict != LogVerdict::Other => {}
             None if told.wrong.is_some() => {
                 let expected = "no run of a tool after the first wrong line".to_owned();
-                add("LOG-RERUN-STOPS", "goes_on", expected, one.aid.clone(), Repair::Undo);
+                add("LOG-RERUN-STOPS", "goes_on", expected, format!("a run of {}", one.aid), Repair::Undo);
             }
             None => {
                 let expected = "no run of another tool".to_owned();
@@ -284,7 +301,8 @@ mod tests {
             timeout_scale: 1.0,
             events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
         };
-        let findings = judge(&transcript, 0, told, told.wrong.is_none());
+        let verdict = if told.wrong.is_none() { LogVerdict::Ok } else { LogVerdict::Other };
+        let findings = judge(&transcript, 0, told, verdict);
         findings.into_iter().map(|it| format!("{} {}", it.clause, it.reason)).collect()
     }
 

@@ -479,9 +479,14 @@ impl<'a> Walk<'a> {
                     return None;
                 }
                 let block = driver.map_or("", |driver| driver.output.as_str());
-                if !raw.contains(block) {
+                let has_block = raw.contains(block);
+                if !has_block {
                     let expected = format!("`raw` on line {line} contains {}", block);
                     self.faults.add("LOG-WRITE-RAW", "raw", expected, raw);
+                }
+                // Without the block and its patch, the fallback happened to pick the same.
+                if !has_block && told.is_none() {
+                    return Some(LoggedSelection { kind: kind.to_owned(), aid: aid.to_owned(), patch: None });
                 }
                 if right_patch != patch || told.is_some() != right_patch.is_some() {
                     let expected = format!(

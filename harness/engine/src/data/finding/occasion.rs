@@ -65,8 +65,9 @@ pub struct NamedPart {
 
 /// Reason codes that only say that a valid message was answered wrongly. Many faults have this effect, so the model's
 /// clause does not tell them apart.
-const OF_RIGHT_MESSAGES: [&str; 11] = [
+const OF_RIGHT_MESSAGES: [&str; 12] = [
     "refused",
+    "failed",
     "wrong_output",
     "wrong_result",
     "wrong_value",
