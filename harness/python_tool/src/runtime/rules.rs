@@ -2,7 +2,9 @@
 
 use super::allowed_outcome::{AllowedOutcome, EARLY_MS, RESULTS, Runtime, duration_ms, wrong};
 use super::cases::{PROJECT, PROXY, TELLS_MEMORY, target};
-use super::outcomes::{CallNotes, POSTED, REDIRECT, REQUEST, fixture, late_ms, required, runner, times_ms};
+use super::outcomes::{
+    BAD_CALL, CallNotes, POSTED, REDIRECT, REQUEST, fixture, late_ms, required, runner, times_ms,
+};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use peerproof_engine::contract::asking::{
     self, Call, CallResult, CallTimeline, Clauses, GRACE_MS, ObservedCalls,
@@ -368,7 +370,8 @@ impl One<'_> {
                 add(MESSAGE, "no_message", "an `error` with a non-empty `message`".to_owned());
             }
         }
-        if outcome == "bad_call" {
+        // Another outcome of a wrong call is reported by itself.
+        if outcome == "bad_call" || extra.forbidden == Some(BAD_CALL) {
             return found;
         }
         let Some(trace) = noted.line.get("trace").filter(|trace| trace.as_object().is_some()) else {
