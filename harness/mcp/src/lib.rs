@@ -48,7 +48,7 @@ use peerproof_engine::contract::boundary::{
 };
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::check::Check;
-use peerproof_engine::data::clause::{self, Clause, Side};
+use peerproof_engine::data::clause::{self, Clause, Side, StimulusValidity};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::Judgement;
 use peerproof_engine::data::plan::{Plan, Step};
@@ -130,8 +130,16 @@ impl Boundary for Mcp {
     }
 
     fn lives_on(&self, _command: &str, should: &str) -> Option<SurvivalClause> {
-        // A request before the end of the opening is valid.
-        (should != "MCP-INI-12").then_some(server::LIVES_ON)
+        let is_valid = self
+            .clauses()
+            .iter()
+            .any(|clause| clause.id.0 == should && clause.stimulus == StimulusValidity::Valid);
+        match should {
+            // The end of the opening is not part of it.
+            "MCP-INI-12" => None,
+            _ if is_valid => Some(SurvivalClause { clause: server::ONE_REPLY, ..server::LIVES_ON }),
+            _ => Some(server::LIVES_ON),
+        }
     }
 
     fn exchanges(&self, transcript: &Transcript) -> Vec<NormalizedExchange> {

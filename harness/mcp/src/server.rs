@@ -53,6 +53,9 @@ const HALF_A_LINE: &str = "MCP-END-05";
 /// Clauses about messages that must not be answered.
 const SILENT: [&str; 2] = ["MCP-BAS-05", "MCP-CAN-02"];
 
+/// Clause of a valid request without an answer.
+pub(crate) const ONE_REPLY: &str = "MCP-BAS-02";
+
 /// Clause: no input ends a server.
 pub(crate) const LIVES_ON: SurvivalClause = SurvivalClause {
     clause: "MCP-BAS-12",
@@ -60,8 +63,8 @@ pub(crate) const LIVES_ON: SurvivalClause = SurvivalClause {
 };
 
 const SESSION_CLAUSES: SessionClauses = SessionClauses {
-    one_reply: "MCP-BAS-02",
-    flushed: "MCP-BAS-02",
+    one_reply: ONE_REPLY,
+    flushed: ONE_REPLY,
     protocol_only: PROTOCOL_ONLY,
     together: None,
     ends_at_eof: "MCP-END-01",

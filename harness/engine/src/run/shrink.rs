@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crate::contract::boundary::{self, Boundary};
 use crate::data::budget::Budget;
 use crate::data::clause::Side;
-use crate::data::finding::{Finding, Nature};
+use crate::data::finding::{Finding, NO_REPLY_UNTIL_THE_END, Nature};
 use crate::data::plan::{Act, Chunking, Plan};
 use crate::data::transcript::{Awaited, EventKind, Transcript};
 use crate::drive::lab::Lab;
@@ -336,8 +336,13 @@ impl<'a> Shrinker<'a> {
         let transcript = self.lab.execute(&self.failure.check, plan).ok()?;
         let findings = boundary::judge(self.lab.peer.boundary, &transcript).findings;
         let key = self.failure.finding.key();
+        // A conversation that is over before an answer can come shows nothing about an answer that never came.
+        let is_cut_short = |finding: &Finding| {
+            finding.got == NO_REPLY_UNTIL_THE_END && self.failure.finding.got != NO_REPLY_UNTIL_THE_END
+        };
+        let has_key = |finding: &Finding| finding.key() == key && !is_cut_short(finding);
         if plan.by_model {
-            let finding = findings.into_iter().find(|finding| finding.key() == key)?;
+            let finding = findings.into_iter().find(has_key)?;
             if let Some(own) = &self.own
                 && !unaimed_name::keys(self.lab.peer.boundary, &transcript).iter().any(|(_, key)| key == own)
             {
@@ -347,7 +352,7 @@ impl<'a> Shrinker<'a> {
         }
         // With the original expectations, the step must be the same, and no new finding may come before it.
         let original = |finding: &Finding| finding.step.and_then(|step| origin.get(step).copied());
-        let same = |finding: &Finding| finding.key() == key && original(finding) == self.step;
+        let same = |finding: &Finding| has_key(finding) && original(finding) == self.step;
         let at = findings.iter().position(same)?;
         let all_known = findings[..at].iter().all(|finding| {
             self.known.iter().any(|(clause, reason, step)| {

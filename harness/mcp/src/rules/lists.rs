@@ -51,11 +51,33 @@ fn refused(list: &List, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     form.found
 }
 
+/// First page of a list.
+struct FirstPage<'a> {
+    /// False for a request without `params`.
+    has_params: bool,
+    /// True for the only page.
+    is_whole: bool,
+    /// Names or uris of its items.
+    keys: Vec<&'a str>,
+}
+
+impl FirstPage<'_> {
+    /// True if two forms of params get different lists. Their order is free, and with it the items of a page.
+    fn differs(&self, other: &Self) -> bool {
+        let set = |page: &Self| page.keys.iter().map(|key| (*key).to_owned()).collect::<BTreeSet<_>>();
+        let is_alike = match self.is_whole && other.is_whole {
+            true => set(self) == set(other),
+            false => self.is_whole == other.is_whole && self.keys.is_empty() == other.keys.is_empty(),
+        };
+        self.has_params != other.has_params && !is_alike
+    }
+}
+
 fn of_list(list: &List, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut cursors: BTreeSet<&str> = BTreeSet::new();
     let mut keys: BTreeSet<&str> = BTreeSet::new();
-    let mut first: Option<Vec<&str>> = None;
+    let mut first: Option<FirstPage<'_>> = None;
     let pages = results(heard, list.method);
     // A list may change meanwhile, if the server reports it.
     let mut told = heard.output.iter().filter_map(|output| output.held.whole()?.get("method")?.as_str());
@@ -88,10 +110,15 @@ fn of_list(list: &List, heard: &SessionTrace<'_, Server>) -> Vec<Finding> {
         let own: Vec<&str> = items.iter().filter_map(|item| item.get(list.key)?.as_str()).collect();
         if is_first_page {
             keys.clear();
+            let own = FirstPage {
+                has_params: unit.extra.params.is_some(),
+                is_whole: result.get("nextCursor").is_none(),
+                keys: own,
+            };
             match &first {
-                Some(first) if *first != own && !changes => {
-                    let expected = format!("the same list as before, without params or with none: {first:?}");
-                    let finding = Finding::new(SAME, "lists_differ", expected, format!("{own:?}"));
+                Some(first) if first.differs(&own) && !changes => {
+                    let expected = format!("the list of the other form of params: {:?}", first.keys);
+                    let finding = Finding::new(SAME, "lists_differ", expected, format!("{:?}", own.keys));
                     found
                         .push(finding.repaired_by(Repair::other(format!("/{}", list.member))).at(asked.step));
                 }

@@ -78,7 +78,8 @@ pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<Strin
     let lines: Vec<&str> =
         run.checks.iter().flat_map(|check| &check.conversation).map(String::as_str).collect();
     let lines_of = |sign: &'static str| lines.iter().filter_map(move |line| line.strip_prefix(sign));
-    let came: Vec<&str> = lines_of("← ").filter(|line| !line.trim().is_empty()).collect();
+    let is_blank = |line: &str| line.replace("\\r", "").replace("\\t", "").trim().is_empty();
+    let came: Vec<&str> = lines_of("← ").filter(|line| !is_blank(line)).collect();
     let told = || lines_of("· ").chain(lines_of("✗ "));
     let speaks = |boundary: &dyn Boundary| {
         boundary.description().signs.iter().any(|sign| came.iter().any(|line| line.contains(sign)))

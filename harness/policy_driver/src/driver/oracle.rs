@@ -272,6 +272,7 @@ impl Decision<'_> {
             && let Some(menu) = &self.menu
             && !menu.contains(sid)
         {
+            judgement.canaries_misanswered += usize::from(self.canary);
             let expected = "a PICK of a SID in the menu";
             let clause = self.clause_or(clause::FROM_MENU);
             judgement.findings.push(Finding::new(clause, "unknown_sid", expected, text(out)));

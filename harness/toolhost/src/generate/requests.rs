@@ -144,8 +144,10 @@ impl Maker {
         let input = self.input(role, rng)?;
         // Unrequested members belong to the request, not to the input of a tool.
         let how = *rng.pick(&Presentation::ALL[..4]);
+        // How a tool reads its own numbers is nobody's promise.
+        let counts = matches!(role, "blob" | "sleep") && how == Presentation::NumberSpelling;
         Some(match rng.below(10) {
-            0 => present(&input, how, &mut || rng.next_u64()),
+            0 if !counts => present(&input, how, &mut || rng.next_u64()),
             _ => input.to_text(),
         })
     }

@@ -5,7 +5,9 @@ use crate::contract::face::{
     SessionTrace, fitting, misfit, phrase,
 };
 use crate::data::ending::Ending;
-use crate::data::finding::{ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature, Repair};
+use crate::data::finding::{
+    ChoiceSeen, Finding, Judgement, LATE_REPLY, NO_REPLY_UNTIL_THE_END, Nature, Repair,
+};
 use crate::data::json::{self, DecodeLimits};
 use crate::data::payload::shorten;
 use crate::data::transcript::{Exit, Transcript};
@@ -338,7 +340,7 @@ impl<F: Face> SessionJudge<'_, '_, F> {
             Finding::new(part.clause, "hung", expected, ending.in_vain("no reply")).of_nature(Nature::Hang)
         } else {
             self.over = false;
-            Finding::new(part.clause, "no_reply", expected, "no reply until the end of the conversation")
+            Finding::new(part.clause, "no_reply", expected, NO_REPLY_UNTIL_THE_END)
         };
         self.file(asked, finding.repaired_by(Repair::Send));
     }

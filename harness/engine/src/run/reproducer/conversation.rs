@@ -7,7 +7,7 @@ use crate::data::crash::error_line;
 use crate::data::finding::{Finding, Repair};
 use crate::data::payload::shorten;
 use crate::data::text::visible;
-use crate::data::transcript::Transcript;
+use crate::data::transcript::{EventKind, Transcript};
 use fold::session_of;
 use lines::all;
 
@@ -15,6 +15,9 @@ mod excerpt;
 mod fold;
 mod inputs;
 mod lines;
+
+/// Maximum size of output that is searched or shown as one document.
+const DOCUMENT_BYTES_MAX: usize = 64 << 10;
 
 /// Conversation of `transcript`, one line per message or event: `→` sent, `←` received, `·` other events, `✗` failures
 /// of the process. Lines have at most `chars_max` characters, with control characters escaped. Beyond `lines_max` lines
@@ -34,6 +37,7 @@ pub(crate) fn conversation_about(
     lines_max: usize,
 ) -> (Vec<String>, Option<usize>) {
     let mut lines = all(transcript, chars_max, lines_max);
+    join_documents(&mut lines, transcript, chars_max);
     let steps = &transcript.plan.steps;
     let session = session_of(&transcript.plan, finding);
     let is_canary =
@@ -65,17 +69,39 @@ pub(crate) fn conversation_about(
     let all_names: BTreeSet<String> = findings.iter().flat_map(fold::names_in).collect();
     inputs::puts_by_difference(&mut lines, transcript, (&names, &all_names), chars_max);
     fold::only_named_entries(&mut lines, transcript, (&names, number), chars_max);
-    let wrong = wrong_line(&lines, finding, session);
-    if let (Some(wrong), Some(Repair::Set { at, .. })) = (wrong, &finding.repair) {
-        let line = &mut lines[wrong];
-        let bytes = whole_output(transcript, line);
-        let text = bytes.and_then(|bytes| excerpt::around(&bytes, at, chars_max - CAME.len()));
-        if let Some(text) = text.filter(|_| line.text.contains('…')) {
-            line.text = shorten(&visible(&format!("{CAME}{text}")), chars_max).into_owned();
-        }
+    let wrong = wrong_line(&lines, finding, session).map(|wrong| quoting(transcript, &lines, finding, wrong));
+    if let Some(wrong) = wrong
+        && let Some(text) = around_place(transcript, &lines, finding, wrong, chars_max - CAME.len())
+    {
+        lines[wrong].text = shorten(&visible(&format!("{CAME}{text}")), chars_max).into_owned();
     }
     let wrong = fold::fold(&mut lines, transcript, (finding, &names), wrong);
     abridge(lines.into_iter().map(|line| line.text).collect(), wrong, lines_max)
+}
+
+/// Shows an object or array that is all output of a process, over several lines, in one.
+fn join_documents(lines: &mut Vec<ShownLine>, transcript: &Transcript, chars_max: usize) {
+    for session in 0..transcript.plan.sessions.len() {
+        let is_output = |line: &ShownLine| line.session == session && line.text.starts_with(CAME);
+        let Some(last) = lines.iter().rposition(is_output) else { continue };
+        let is_spread = lines.iter().filter(|line| is_output(line)).count() > 1;
+        let Some(document) = is_spread.then(|| whole_document(transcript, session)).flatten() else {
+            continue;
+        };
+        lines[last].text = shorten(&visible(&format!("{CAME}{document}")), chars_max).into_owned();
+        let mut at = 0;
+        lines.retain(|line| {
+            at += 1;
+            at > last || !is_output(line)
+        });
+    }
+}
+
+/// All output of a process, if it is one object or array.
+fn whole_document(transcript: &Transcript, session: usize) -> Option<String> {
+    let output = String::from_utf8(transcript.stdout(session)).ok()?;
+    let is_one = output.len() <= DOCUMENT_BYTES_MAX && output.trim_start().starts_with(['{', '[']);
+    is_one.then(|| excerpt::compact(&output)).flatten()
 }
 
 /// Removes the processes whose only messages are canaries, except for that of session `wrong` and those that failed or wrote
@@ -239,8 +265,8 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding, session: Option<usize>) ->
     let bare = |text: &str| bare(text).chars().take(ALIKE_CHARS).collect::<String>();
     let got = bare(&finding.got);
     let is_quoted = |line: &ShownLine| {
-        let came = line.text.strip_prefix(CAME).map(bare);
-        came.is_some_and(|came| !came.is_empty() && (got.starts_with(&came) || came.starts_with(&got)))
+        let came = line.text.strip_prefix(CAME).filter(|came| !is_blank(came)).map(bare);
+        came.is_some_and(|came| got.starts_with(&came) || came.starts_with(&got))
     };
     let of_step = |line: &ShownLine| finding.step.is_none() || line.step == finding.step;
     let of_session = |line: &ShownLine| session.is_none() || session == Some(line.session);
@@ -273,15 +299,76 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding, session: Option<usize>) ->
         .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
         // Output that belongs to no message is a finding about the end of its session.
         .or_else(|| lines.iter().position(|line| quotes(finding, line)))
+        .or_else(|| last(&|line| of_step(line) && is_answer(line) && !is_blank(&line.text[CAME.len()..])))
         .or_else(|| last(&|line| of_step(line) && is_answer(line)))
         .or_else(|| last(&|line| of_step(line) && line.text.starts_with(WROTE)))
 }
 
-/// Output that holds the text of a received line.
-fn whole_output(transcript: &Transcript, line: &ShownLine) -> Option<String> {
-    let head = line.text.strip_prefix(CAME)?.split('…').next()?;
-    let output = String::from_utf8(transcript.stdout(line.session)).ok()?;
-    output.lines().find(|text| visible(text).starts_with(head)).map(str::to_owned)
+/// True for a received line of white space, whose control characters are escaped.
+fn is_blank(came: &str) -> bool {
+    came.replace("\\r", "").replace("\\t", "").replace(NO_LINE_FEED, "").trim().is_empty()
+}
+
+/// Index of the first answer of the same step that has the place of a finding or the value that it quotes, if the answer at
+/// `wrong` has neither.
+fn quoting(transcript: &Transcript, lines: &[ShownLine], finding: &Finding, wrong: usize) -> usize {
+    let ShownLine { session, step, .. } = lines[wrong];
+    let is_beside = |line: &ShownLine| (line.session, line.step) == (session, step);
+    let own = set_place(finding);
+    let holds = |at: &usize| {
+        let is_answer = is_beside(&lines[*at]) && lines[*at].text.starts_with(CAME);
+        let whole = is_answer.then(|| whole_output(transcript, lines, *at)).flatten();
+        whole.is_some_and(|whole| excerpt::place(&whole, own, &finding.got).is_some())
+    };
+    if transcript.stdout(session).len() > DOCUMENT_BYTES_MAX || holds(&wrong) {
+        return wrong;
+    }
+    (0..lines.len()).find(holds).unwrap_or(wrong)
+}
+
+/// Place whose value a finding wants to be another.
+fn set_place(finding: &Finding) -> Option<&str> {
+    match &finding.repair {
+        Some(Repair::Set { at, .. }) => Some(at),
+        _ => None,
+    }
+}
+
+/// Part of a shortened answer that a finding is about. `None` if it has no place there.
+fn around_place(
+    transcript: &Transcript,
+    lines: &[ShownLine],
+    finding: &Finding,
+    at: usize,
+    room: usize,
+) -> Option<String> {
+    let whole = whole_output(transcript, lines, at).filter(|_| lines[at].text.contains('…'))?;
+    let own = set_place(finding);
+    let place = excerpt::place(&whole, own, &finding.got).or_else(|| own.map(str::to_owned))?;
+    excerpt::around(&whole, &place, room)
+}
+
+/// Whole text of a received line, which may begin as others do.
+fn whole_output(transcript: &Transcript, lines: &[ShownLine], at: usize) -> Option<String> {
+    let ShownLine { text, session, event, .. } = &lines[at];
+    if text.starts_with(CAME)
+        && let Some(document) = whole_document(transcript, *session)
+    {
+        return Some(document);
+    }
+    let head = text.strip_prefix(CAME)?.split('…').next()?;
+    let events = transcript.events.iter().take(event.map_or(usize::MAX, |event| event + 1));
+    let bytes = events.filter(|event| event.session == *session).filter_map(|event| match &event.kind {
+        EventKind::Received { bytes } => Some(bytes.0.as_slice()),
+        _ => None,
+    });
+    let output = String::from_utf8(bytes.collect::<Vec<_>>().concat()).ok()?;
+    let begins = |text: &str| visible(text).starts_with(head);
+    let later = lines[at + 1..]
+        .iter()
+        .filter(|line| line.event == *event && line.text.strip_prefix(CAME).is_some_and(begins))
+        .count();
+    output.lines().rev().filter(|text| begins(text)).nth(later).map(str::to_owned)
 }
 
 /// True if a finding quotes a received line behind other words, as in `byte 0: expected a value: hello`.

@@ -9,6 +9,10 @@ const LIMITS: DecodeLimits = DecodeLimits { bytes_max: 256 << 10, depth_max: 64 
 const LEFT_OUT: &str = "…";
 /// Maximum number of neighbours per level that are tried.
 const NEIGHBOURS_MAX: usize = 40;
+/// Place of the result in an answer of JSON-RPC.
+const RESULT: &str = "/result";
+/// Minimum length of a quoted value that is searched for.
+const QUOTED_BYTES_MIN: usize = 4;
 /// Characters kept on both sides of a difference.
 const CONTEXT_CHARS: usize = 24;
 
@@ -41,6 +45,62 @@ pub(super) fn around(text: &str, pointer: &str, room: usize) -> Option<String> {
         }
     }
     Some(shorten(&written(&levels, &leaf), room).into_owned())
+}
+
+/// JSON `text` without white space around its elements. `None` if it is not JSON.
+pub(super) fn compact(text: &str) -> Option<String> {
+    Some(decode(text.as_bytes(), &LIMITS).ok()?.value.to_text())
+}
+
+/// Place in the JSON `text` that a finding is about: its own place `at`, which may be within the result, or else the place of
+/// the value that it quotes. A missing member is in its container. `None` if the text has no such place.
+pub(super) fn place(text: &str, at: Option<&str>, quoted: &str) -> Option<String> {
+    let value = decode(text.as_bytes(), &LIMITS).ok()?.value;
+    let at = at.filter(|at| !at.is_empty());
+    let within = at.map(|at| [at.to_owned(), format!("{RESULT}{at}")]);
+    let found = within.iter().flatten().find(|at| find(&value, at).is_some()).cloned();
+    let missing = || {
+        let container = |at: &&String| at.rsplit_once('/').and_then(|(parent, _)| find(&value, parent));
+        let mut within = within.iter().flatten().rev();
+        within.find(|at| container(at).is_some_and(|it| it.as_object().is_some())).cloned()
+    };
+    found.or_else(|| place_of_quoted(&value, quoted)).or_else(missing)
+}
+
+/// Place of the first string or number in `value` that is the JSON text `quoted`. Short ones are not unique.
+fn place_of_quoted(value: &Json, quoted: &str) -> Option<String> {
+    let is_scalar = |value: &Json| matches!(value, Json::String(_) | Json::Number(_));
+    let quoted = decode(quoted.as_bytes(), &LIMITS).ok().filter(|_| quoted.len() >= QUOTED_BYTES_MIN)?.value;
+    let mut open = vec![(String::new(), value)];
+    while let Some((at, value)) = open.pop() {
+        if is_scalar(&quoted) && *value == quoted {
+            return Some(at);
+        }
+        let name = |key: &str| key.replace('~', "~0").replace('/', "~1");
+        match value {
+            Json::Array(items) => {
+                open.extend(
+                    items.iter().enumerate().rev().map(|(index, item)| (format!("{at}/{index}"), item)),
+                );
+            }
+            Json::Object(members) => {
+                open.extend(members.iter().rev().map(|(key, item)| (format!("{at}/{}", name(key)), item)));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Value at a JSON Pointer.
+fn find<'j>(value: &'j Json, pointer: &str) -> Option<&'j Json> {
+    pointer.split('/').skip(1).try_fold(value, |value, step| {
+        let name = step.replace("~1", "/").replace("~0", "~");
+        match value {
+            Json::Array(items) => items.get(name.parse::<usize>().ok()?),
+            _ => value.get(&name),
+        }
+    })
 }
 
 /// Container on the way to a value.
@@ -243,6 +303,18 @@ mod tests {
         assert_eq!(around(r#"{"a": 1}"#, "/a", 60).unwrap(), r#"{"a":1}"#);
         assert!(around(&text, "", 60).unwrap().chars().count() <= 60);
         assert_eq!(around("{", "/a", 60), None);
+    }
+
+    #[test]
+    fn a_place_is_its_own_or_within_the_result_or_that_of_the_quoted_value() {
+        let text =
+            r#"{"id":1004,"result":{"tools":[{"name":"x"}],"nextCursor":"abc"},"params":{"token":"1004"}}"#;
+        let of = |at: Option<&str>, quoted: &str| place(text, at, quoted);
+        assert_eq!(of(Some("/id"), "").as_deref(), Some("/id"));
+        assert_eq!(of(Some("/nextCursor"), "").as_deref(), Some("/result/nextCursor"));
+        assert_eq!(of(None, "\"1004\"").as_deref(), Some("/params/token"));
+        assert_eq!(of(Some("/missing"), "").as_deref(), Some("/result/missing"));
+        assert_eq!((of(None, "1"), of(Some("/no/member"), ""), of(None, "x")), (None, None, None));
     }
 
     #[test]
