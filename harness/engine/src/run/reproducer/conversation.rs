@@ -11,6 +11,7 @@ use crate::data::transcript::{EventKind, Transcript};
 use fold::session_of;
 use lines::all;
 
+mod calls;
 mod excerpt;
 mod fold;
 mod inputs;
@@ -61,7 +62,10 @@ pub(crate) fn conversation_about(
     if !opens(finding.step) && !lines.iter().any(|line| of_opening(line) && quotes(finding, line)) {
         without_openings(&mut lines, &of_opening);
     }
-    let (names, number) = (fold::names_in(finding), fold::line_number(finding));
+    let (mut names, number) = (fold::names_in(finding), fold::line_number(finding));
+    let call = session
+        .and_then(|session| calls::only_named_call(&mut lines, transcript, finding, (session, chars_max)));
+    names.extend(call.iter().flat_map(|call| call.fixtures.clone()));
     if let Some(session) = session {
         fold::without_other_processes(&mut lines, &transcript.plan, session);
         inputs::by_difference(&mut lines, transcript, session, findings, (number, chars_max));
@@ -69,7 +73,10 @@ pub(crate) fn conversation_about(
     let all_names: BTreeSet<String> = findings.iter().flat_map(fold::names_in).collect();
     inputs::puts_by_difference(&mut lines, transcript, (&names, &all_names), chars_max);
     fold::only_named_entries(&mut lines, transcript, (&names, number), chars_max);
-    let wrong = wrong_line(&lines, finding, session).map(|wrong| quoting(transcript, &lines, finding, wrong));
+    let wrong = call
+        .and_then(|call| call.result(&lines, transcript))
+        .or_else(|| wrong_line(&lines, finding, session))
+        .map(|wrong| quoting(transcript, &lines, finding, wrong));
     if let Some(wrong) = wrong
         && let Some(text) = around_place(transcript, &lines, finding, wrong, chars_max - CAME.len())
     {
@@ -313,7 +320,7 @@ fn is_blank(came: &str) -> bool {
 /// `wrong` has neither.
 fn quoting(transcript: &Transcript, lines: &[ShownLine], finding: &Finding, wrong: usize) -> usize {
     let ShownLine { session, step, .. } = lines[wrong];
-    let is_beside = |line: &ShownLine| (line.session, line.step) == (session, step);
+    let is_beside = |line: &ShownLine| line.session == session && [step, None].contains(&line.step);
     let own = set_place(finding);
     let holds = |at: &usize| {
         let is_answer = is_beside(&lines[*at]) && lines[*at].text.starts_with(CAME);
