@@ -322,15 +322,19 @@ fn quoting(transcript: &Transcript, lines: &[ShownLine], finding: &Finding, wron
     let ShownLine { session, step, .. } = lines[wrong];
     let is_beside = |line: &ShownLine| line.session == session && [step, None].contains(&line.step);
     let own = set_place(finding);
-    let holds = |at: &usize| {
-        let is_answer = is_beside(&lines[*at]) && lines[*at].text.starts_with(CAME);
-        let whole = is_answer.then(|| whole_output(transcript, lines, *at)).flatten();
-        whole.is_some_and(|whole| excerpt::place(&whole, own, &finding.got).is_some())
+    let whole = |at: usize| {
+        let is_answer = is_beside(&lines[at]) && lines[at].text.starts_with(CAME);
+        is_answer.then(|| whole_output(transcript, lines, at)).flatten()
     };
-    if transcript.stdout(session).len() > DOCUMENT_BYTES_MAX || holds(&wrong) {
+    let has_place =
+        |at: &usize| whole(*at).is_some_and(|whole| excerpt::place(&whole, own, &finding.got).is_some());
+    let has_value =
+        |at: &usize| whole(*at).is_some_and(|whole| excerpt::place(&whole, None, &finding.got).is_some());
+    if transcript.stdout(session).len() > DOCUMENT_BYTES_MAX || has_place(&wrong) {
         return wrong;
     }
-    (0..lines.len()).find(holds).unwrap_or(wrong)
+    let first = |is_it: &dyn Fn(&usize) -> bool| (0..lines.len()).find(is_it);
+    first(&has_value).or_else(|| first(&has_place)).unwrap_or(wrong)
 }
 
 /// Place whose value a finding wants to be another.
@@ -364,6 +368,7 @@ fn whole_output(transcript: &Transcript, lines: &[ShownLine], at: usize) -> Opti
         return Some(document);
     }
     let head = text.strip_prefix(CAME)?.split('…').next()?;
+    let head = head.strip_suffix(NO_LINE_FEED).unwrap_or(head);
     let events = transcript.events.iter().take(event.map_or(usize::MAX, |event| event + 1));
     let bytes = events.filter(|event| event.session == *session).filter_map(|event| match &event.kind {
         EventKind::Received { bytes } => Some(bytes.0.as_slice()),
@@ -375,7 +380,8 @@ fn whole_output(transcript: &Transcript, lines: &[ShownLine], at: usize) -> Opti
         .iter()
         .filter(|line| line.event == *event && line.text.strip_prefix(CAME).is_some_and(begins))
         .count();
-    output.lines().rev().filter(|text| begins(text)).nth(later).map(str::to_owned)
+    // A carriage return is shown, too.
+    output.rsplit('\n').filter(|text| begins(text)).nth(later).map(str::to_owned)
 }
 
 /// True if a finding quotes a received line behind other words, as in `byte 0: expected a value: hello`.
@@ -393,7 +399,14 @@ fn bare(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::data::clause::Side;
+    use crate::data::facts::Facts;
+    use crate::data::payload::Payload;
+    use crate::data::plan::{Plan, Session};
+    use crate::data::transcript::{Bytes, Event};
 
     fn shown_line(text: &str, step: Option<usize>, session: usize) -> ShownLine {
         ShownLine { text: text.to_owned(), step, session, event: None }
@@ -423,6 +436,36 @@ mod tests {
         assert_eq!(left(vec![of(0, &["→ canary", "✗ SIGSEGV"]), other()], None), [0, 1]);
         assert_eq!(left(vec![of(0, &ended)], None), [0], "nothing else is shown");
         assert_eq!(left(vec![of(0, &["· stdin closed"]), other()], None), [0, 1], "without a canary");
+    }
+
+    #[test]
+    fn the_message_that_holds_the_quoted_value_is_the_wrong_one() {
+        let came = |text: &str| EventKind::Received { bytes: Bytes(text.as_bytes().to_vec()) };
+        let progress = |token: &str| {
+            let method = r#""jsonrpc":"2.0","method":"notifications/progress","params""#;
+            came(&format!("{{{method}:{{\"progress\":1,\"progressToken\":{token}}}}}\r\n"))
+        };
+        let call = Payload::text("{\"id\":1}\n");
+        let events = [
+            EventKind::Sent { step: 0, payload: call },
+            progress("7004"),
+            progress("\"7004\""),
+            came("{\"id\":1,\"result\":{\"content\":[]}}\r\n"),
+        ];
+        let transcript = Transcript {
+            boundary: "toy".to_owned(),
+            check: "progress".to_owned(),
+            facts: Arc::new(Facts::new(Side::Provider)),
+            plan: Arc::new(Plan { sessions: vec![Session::default()], ..Plan::default() }),
+            timeout_scale: 1.0,
+            events: events.map(|kind| Event { at_us: 0, session: 0, kind }).to_vec(),
+        };
+        let finding = Finding::new("C", "unknown_token", "7004", "\"7004\"");
+        let (lines, wrong) = conversation_about(&transcript, &finding, &[], 60, 9);
+        assert_eq!(wrong.map(|at| lines[at].contains("\"7004\"")), Some(true), "{lines:?} {wrong:?}");
+        let finding = finding.repaired_by(Repair::other("/params/progressToken".to_owned()));
+        let (lines, wrong) = conversation_about(&transcript, &finding, &[], 60, 9);
+        assert_eq!(wrong.map(|at| lines[at].contains("\"7004\"")), Some(true), "{lines:?} {wrong:?}");
     }
 
     fn lines(count: usize) -> Vec<String> {
