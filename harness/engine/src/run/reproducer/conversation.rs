@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::data::crash::error_line;
 use crate::data::finding::{Finding, Repair};
 use crate::data::payload::shorten;
+use crate::data::plan::Act;
 use crate::data::text::visible;
 use crate::data::transcript::{EventKind, Transcript};
 use fold::session_of;
@@ -104,8 +105,14 @@ fn join_documents(lines: &mut Vec<ShownLine>, transcript: &Transcript, chars_max
     }
 }
 
-/// All output of a process, if it is one object or array.
+/// All output of a process that answers at its end, if it is one object or array. Elsewhere a message is one line.
 fn whole_document(transcript: &Transcript, session: usize) -> Option<String> {
+    let awaits_lines = transcript.plan.steps.iter().any(|step| {
+        step.session == session && matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0)
+    });
+    if awaits_lines {
+        return None;
+    }
     let output = String::from_utf8(transcript.stdout(session)).ok()?;
     let is_one = output.len() <= DOCUMENT_BYTES_MAX && output.trim_start().starts_with(['{', '[']);
     is_one.then(|| excerpt::compact(&output)).flatten()
@@ -405,7 +412,7 @@ mod tests {
     use crate::data::clause::Side;
     use crate::data::facts::Facts;
     use crate::data::payload::Payload;
-    use crate::data::plan::{Plan, Session};
+    use crate::data::plan::{Chunking, Plan, Session, Step};
     use crate::data::transcript::{Bytes, Event};
 
     fn shown_line(text: &str, step: Option<usize>, session: usize) -> ShownLine {
@@ -439,6 +446,36 @@ mod tests {
     }
 
     #[test]
+    fn a_document_over_several_lines_is_one_line_unless_messages_are_lines() {
+        let shown = |await_frames: u32| {
+            let payload = Payload::text("{}\n");
+            let send = Act::Send { payload: payload.clone(), chunking: Chunking::Whole, await_frames };
+            let came = EventKind::Received { bytes: Bytes(b"{\n \"a\": [1,\n  \"b  c\"]\n}\n".to_vec()) };
+            let plan = Plan {
+                sessions: vec![Session::default()],
+                steps: vec![Step { session: 0, ..Step::new(send) }],
+                ..Plan::default()
+            };
+            let transcript = transcript(plan, vec![EventKind::Sent { step: 0, payload }, came]);
+            let finding = Finding::new("C", "wrong", "1", "2").at(0);
+            conversation_about(&transcript, &finding, &[], 60, 9)
+        };
+        assert_eq!(shown(0), (["→ {}", "← {\"a\":[1,\"b  c\"]}"].map(str::to_owned).to_vec(), Some(1)));
+        assert_eq!(shown(1).0.len(), 5);
+    }
+
+    fn transcript(plan: Plan, events: Vec<EventKind>) -> Transcript {
+        Transcript {
+            boundary: "toy".to_owned(),
+            check: "progress".to_owned(),
+            facts: Arc::new(Facts::new(Side::Provider)),
+            plan: Arc::new(plan),
+            timeout_scale: 1.0,
+            events: events.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
+        }
+    }
+
+    #[test]
     fn the_message_that_holds_the_quoted_value_is_the_wrong_one() {
         let came = |text: &str| EventKind::Received { bytes: Bytes(text.as_bytes().to_vec()) };
         let progress = |token: &str| {
@@ -452,14 +489,8 @@ mod tests {
             progress("\"7004\""),
             came("{\"id\":1,\"result\":{\"content\":[]}}\r\n"),
         ];
-        let transcript = Transcript {
-            boundary: "toy".to_owned(),
-            check: "progress".to_owned(),
-            facts: Arc::new(Facts::new(Side::Provider)),
-            plan: Arc::new(Plan { sessions: vec![Session::default()], ..Plan::default() }),
-            timeout_scale: 1.0,
-            events: events.map(|kind| Event { at_us: 0, session: 0, kind }).to_vec(),
-        };
+        let plan = Plan { sessions: vec![Session::default()], ..Plan::default() };
+        let transcript = transcript(plan, events.to_vec());
         let finding = Finding::new("C", "unknown_token", "7004", "\"7004\"");
         let (lines, wrong) = conversation_about(&transcript, &finding, &[], 60, 9);
         assert_eq!(wrong.map(|at| lines[at].contains("\"7004\"")), Some(true), "{lines:?} {wrong:?}");
