@@ -154,7 +154,6 @@ pub(crate) fn judge(
     told: &LogReading,
     verdict: LogVerdict,
 ) -> Vec<Finding> {
-    let is_ok = verdict == LogVerdict::Ok;
     let Some(ToolhostRequests { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session)
     else {
         return Vec::new();
@@ -253,7 +252,7 @@ pub(crate) fn judge(
         }
     }
     let missed = due[next..].iter().find(|run| run.need == Need::Must);
-    if let Some(run) = missed.filter(|_| is_ok) {
+    if let Some(run) = missed.filter(|_| verdict == LogVerdict::Ok) {
         let expected = format!("a run of {} for line {}", run.aid, run.line);
         add("LOG-RERUN-DETERMINISTIC", "not_run", expected, "the tool was not run".to_owned(), Repair::Do);
     }
