@@ -32,7 +32,7 @@ pub enum Nature {
 
 pub use crate::data::plan::CANARY_FAILED;
 
-/// What a peer answered that was silent until the harness ended the conversation.
+/// Answer of a peer that was silent until the harness ended the conversation.
 pub(crate) const NO_REPLY_UNTIL_THE_END: &str = "no reply until the end of the conversation";
 
 /// Reason code of an answer that comes only after its input has ended.
