@@ -19,7 +19,7 @@ use peerproof_engine::data::transcript::{EventKind, Exit, FoundKind, Transcript}
 
 use super::model::{self, LogReading};
 use super::talk::{POLICY, log_of, named};
-use super::toolhost_requests::{self, LogVerdict};
+use super::toolhost_requests;
 use crate::{REPLAYER, tools};
 
 /// Beginning of a verdict.
@@ -221,7 +221,7 @@ impl Face for Replayer {
 
 fn reruns(trace: &Trace<'_, Replayer>, heard: &SessionTrace<'_, Replayer>) -> Vec<Finding> {
     match trace.state.get(heard.session).and_then(Option::as_ref) {
-        Some(told) => toolhost_requests::judge(trace.transcript, heard.session, told, verdict(heard, told)),
+        Some(told) => toolhost_requests::judge(trace.transcript, heard.session, told, is_ok(heard)),
         None => Vec::new(),
     }
 }
@@ -289,23 +289,8 @@ fn allowed(told: &LogReading) -> (&'static str, Vec<Allowed<AllowedVerdict>>, Op
     }
 }
 
-fn verdict(heard: &SessionTrace<'_, Replayer>, told: &LogReading) -> LogVerdict {
-    let is_later = |reason: &str| {
-        let lines: Vec<usize> =
-            numbers(reason).filter(|number| (1..=told.lines + 1).contains(number)).collect();
-        told.wrong.as_ref().is_some_and(|wrong| lines.iter().min() > Some(&wrong.line))
-    };
-    let mut verdicts = heard.answers().map(|(_, _, answer)| match answer.message {
-        Message::Ok => LogVerdict::Ok,
-        Message::Fail(reason, _) if is_later(reason) => LogVerdict::LaterLine,
-        Message::Fail(..) | Message::None(_) => LogVerdict::Other,
-    });
-    verdicts.find(|verdict| *verdict != LogVerdict::Other).unwrap_or(LogVerdict::Other)
-}
-
-/// Numbers in a text.
-fn numbers(text: &str) -> impl Iterator<Item = usize> {
-    text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok())
+fn is_ok(heard: &SessionTrace<'_, Replayer>) -> bool {
+    heard.answers().any(|(_, _, answer)| matches!(answer.message, Message::Ok))
 }
 
 /// Findings about files beside the log, changes of the log and starts of a policy process.
@@ -394,7 +379,8 @@ fn lines(trace: &Trace<'_, Replayer>, heard: &SessionTrace<'_, Replayer>) -> Vec
             continue;
         }
         let least = first_damaged(&trace.transcript.plan, heard.session, wrong.line);
-        if !numbers(reason).any(|number| (least..=part.extra.lines + 1).contains(&number)) {
+        let mut numbers = reason.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
+        if !numbers.any(|number: usize| (least..=part.extra.lines + 1).contains(&number)) {
             let expected = format!("the number of a line, {least} or higher");
             findings.push(
                 Finding::new("LOG-VERDICT-LINE", "wrong_line", expected, reason.clone()).at(asked.step),

@@ -136,24 +136,8 @@ fn of_requests(
     findings
 }
 
-/// Verdict of a replayer about a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LogVerdict {
-    /// OK.
-    Ok,
-    /// FAIL, for a line behind the first wrong one.
-    LaterLine,
-    /// FAIL, for the first wrong line or an unknown one, or no verdict.
-    Other,
-}
-
 /// Compares the re-runs with the log.
-pub(crate) fn judge(
-    transcript: &Transcript,
-    session: usize,
-    told: &LogReading,
-    verdict: LogVerdict,
-) -> Vec<Finding> {
+pub(crate) fn judge(transcript: &Transcript, session: usize, told: &LogReading, is_ok: bool) -> Vec<Finding> {
     let Some(ToolhostRequests { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session)
     else {
         return Vec::new();
@@ -214,7 +198,7 @@ pub(crate) fn judge(
                 add("LOG-RERUN-STATE", "other_state", expected, got, set());
             }
             // A replayer that accepts the first fault may continue.
-            None if told.wrong.is_some() && verdict != LogVerdict::Other => {}
+            None if told.wrong.is_some() && is_ok => {}
             None if told.wrong.is_some() => {
                 let expected = "no run of a tool after the first wrong line".to_owned();
                 add("LOG-RERUN-STOPS", "goes_on", expected, format!("a run of {}", one.aid), Repair::Undo);
@@ -252,7 +236,7 @@ pub(crate) fn judge(
         }
     }
     let missed = due[next..].iter().find(|run| run.need == Need::Must);
-    if let Some(run) = missed.filter(|_| verdict == LogVerdict::Ok) {
+    if let Some(run) = missed.filter(|_| is_ok) {
         let expected = format!("a run of {} for line {}", run.aid, run.line);
         add("LOG-RERUN-DETERMINISTIC", "not_run", expected, "the tool was not run".to_owned(), Repair::Do);
     }
@@ -300,8 +284,7 @@ mod tests {
             timeout_scale: 1.0,
             events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
         };
-        let verdict = if told.wrong.is_none() { LogVerdict::Ok } else { LogVerdict::Other };
-        let findings = judge(&transcript, 0, told, verdict);
+        let findings = judge(&transcript, 0, told, told.wrong.is_none());
         findings.into_iter().map(|it| format!("{} {}", it.clause, it.reason)).collect()
     }
 
