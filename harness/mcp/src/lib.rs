@@ -135,7 +135,7 @@ impl Boundary for Mcp {
             .iter()
             .any(|clause| clause.id.0 == should && clause.stimulus == StimulusValidity::Valid);
         match should {
-            // The end of the opening is not part of it.
+            // A request before the end of the opening is valid.
             "MCP-INI-12" => None,
             _ if is_valid => Some(SurvivalClause { clause: server::ONE_REPLY, ..server::LIVES_ON }),
             _ => Some(server::LIVES_ON),

@@ -48,6 +48,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
+/// True for white space in the form that [`visible`] gives it.
+pub fn is_blank(shown: &str) -> bool {
+    shown.replace("\\r", "").replace("\\t", "").trim().is_empty()
+}
+
 /// Escapes text as [`visible`] does, but keeps line feeds. JSON keeps its value.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && is_hidden(c))

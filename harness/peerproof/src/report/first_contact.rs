@@ -6,6 +6,7 @@ use peerproof_engine::data::carriage::HTTP;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::finding::LATE_REPLY;
 use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::text::is_blank;
 use peerproof_engine::run::results::StoredRun;
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
@@ -78,7 +79,6 @@ pub fn impression(run: &StoredRun, boundaries: &[&dyn Boundary]) -> Option<Strin
     let lines: Vec<&str> =
         run.checks.iter().flat_map(|check| &check.conversation).map(String::as_str).collect();
     let lines_of = |sign: &'static str| lines.iter().filter_map(move |line| line.strip_prefix(sign));
-    let is_blank = |line: &str| line.replace("\\r", "").replace("\\t", "").trim().is_empty();
     let came: Vec<&str> = lines_of("← ").filter(|line| !is_blank(line)).collect();
     let told = || lines_of("· ").chain(lines_of("✗ "));
     let speaks = |boundary: &dyn Boundary| {

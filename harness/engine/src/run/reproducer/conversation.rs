@@ -7,7 +7,7 @@ use crate::data::crash::error_line;
 use crate::data::finding::{Finding, Repair};
 use crate::data::payload::shorten;
 use crate::data::plan::Act;
-use crate::data::text::visible;
+use crate::data::text::{is_blank, visible};
 use crate::data::transcript::{EventKind, Transcript};
 use fold::session_of;
 use lines::all;
@@ -278,8 +278,9 @@ impl ShownLine {
 fn wrong_line(lines: &[ShownLine], finding: &Finding, session: Option<usize>) -> Option<usize> {
     let bare = |text: &str| bare(text).chars().take(ALIKE_CHARS).collect::<String>();
     let got = bare(&finding.got);
+    let is_text = |came: &str| !is_blank(came.strip_suffix(NO_LINE_FEED).unwrap_or(came));
     let is_quoted = |line: &ShownLine| {
-        let came = line.text.strip_prefix(CAME).filter(|came| !is_blank(came)).map(bare);
+        let came = line.text.strip_prefix(CAME).filter(|came| is_text(came)).map(bare);
         came.is_some_and(|came| got.starts_with(&came) || came.starts_with(&got))
     };
     let of_step = |line: &ShownLine| finding.step.is_none() || line.step == finding.step;
@@ -313,14 +314,9 @@ fn wrong_line(lines: &[ShownLine], finding: &Finding, session: Option<usize>) ->
         .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
         // Output that belongs to no message is a finding about the end of its session.
         .or_else(|| lines.iter().position(|line| quotes(finding, line)))
-        .or_else(|| last(&|line| of_step(line) && is_answer(line) && !is_blank(&line.text[CAME.len()..])))
+        .or_else(|| last(&|line| of_step(line) && is_answer(line) && is_text(&line.text[CAME.len()..])))
         .or_else(|| last(&|line| of_step(line) && is_answer(line)))
         .or_else(|| last(&|line| of_step(line) && line.text.starts_with(WROTE)))
-}
-
-/// True for a received line of white space, whose control characters are escaped.
-fn is_blank(came: &str) -> bool {
-    came.replace("\\r", "").replace("\\t", "").replace(NO_LINE_FEED, "").trim().is_empty()
 }
 
 /// Index of the first answer of the same step that has the place of a finding or the value that it quotes, if the answer at
@@ -456,7 +452,7 @@ mod tests {
                 steps: vec![Step { session: 0, ..Step::new(send) }],
                 ..Plan::default()
             };
-            let transcript = transcript(plan, vec![EventKind::Sent { step: 0, payload }, came]);
+            let transcript = transcript(plan, of_one_session([EventKind::Sent { step: 0, payload }, came]));
             let finding = Finding::new("C", "wrong", "1", "2").at(0);
             conversation_about(&transcript, &finding, &[], 60, 9)
         };
@@ -464,15 +460,19 @@ mod tests {
         assert_eq!(shown(1).0.len(), 5);
     }
 
-    fn transcript(plan: Plan, events: Vec<EventKind>) -> Transcript {
+    pub(super) fn transcript(plan: Plan, events: Vec<Event>) -> Transcript {
         Transcript {
             boundary: "toy".to_owned(),
             check: "progress".to_owned(),
             facts: Arc::new(Facts::new(Side::Provider)),
             plan: Arc::new(plan),
             timeout_scale: 1.0,
-            events: events.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
+            events,
         }
+    }
+
+    fn of_one_session(events: impl IntoIterator<Item = EventKind>) -> Vec<Event> {
+        events.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect()
     }
 
     #[test]
@@ -490,7 +490,7 @@ mod tests {
             came("{\"id\":1,\"result\":{\"content\":[]}}\r\n"),
         ];
         let plan = Plan { sessions: vec![Session::default()], ..Plan::default() };
-        let transcript = transcript(plan, events.to_vec());
+        let transcript = transcript(plan, of_one_session(events));
         let finding = Finding::new("C", "unknown_token", "7004", "\"7004\"");
         let (lines, wrong) = conversation_about(&transcript, &finding, &[], 60, 9);
         assert_eq!(wrong.map(|at| lines[at].contains("\"7004\"")), Some(true), "{lines:?} {wrong:?}");

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::excerpt;
+use super::excerpt::{self, LIMITS};
 use super::inputs::of_session;
 use super::{CAME, EVENT, ShownLine};
 use crate::data::finding::Finding;
-use crate::data::json::{DecodeLimits, Json, decode};
+use crate::data::json::{Json, decode};
 use crate::data::payload::shorten;
 use crate::data::text::visible;
 use crate::data::transcript::{EventKind, Transcript};
 
-/// Limits of a scenario that is read here.
-const LIMITS: DecodeLimits = DecodeLimits { bytes_max: 1 << 20, depth_max: 64 };
 /// Member that names a call, in scenarios and in results.
 const REF: &str = "ref";
 

@@ -4,7 +4,7 @@ use crate::data::json::{DecodeLimits, Json, decode};
 use crate::data::payload::{Payload, shorten};
 
 /// Limits of texts that are read as JSON here.
-const LIMITS: DecodeLimits = DecodeLimits { bytes_max: 256 << 10, depth_max: 64 };
+pub(super) const LIMITS: DecodeLimits = DecodeLimits { bytes_max: 256 << 10, depth_max: 64 };
 /// Sign of an omission.
 const LEFT_OUT: &str = "…";
 /// Maximum number of neighbours per level that are tried.
@@ -58,9 +58,9 @@ pub(super) fn place(text: &str, at: Option<&str>, quoted: &str) -> Option<String
     let value = decode(text.as_bytes(), &LIMITS).ok()?.value;
     let at = at.filter(|at| !at.is_empty());
     let within = at.map(|at| [at.to_owned(), format!("{RESULT}{at}")]);
-    let found = within.iter().flatten().find(|at| find(&value, at).is_some()).cloned();
+    let found = within.iter().flatten().find(|at| value.pointer(at).is_some()).cloned();
     let missing = || {
-        let container = |at: &&String| at.rsplit_once('/').and_then(|(parent, _)| find(&value, parent));
+        let container = |at: &&String| at.rsplit_once('/').and_then(|(parent, _)| value.pointer(parent));
         let mut within = within.iter().flatten().rev();
         within.find(|at| container(at).is_some_and(|it| it.as_object().is_some())).cloned()
     };
@@ -90,17 +90,6 @@ fn place_of_quoted(value: &Json, quoted: &str) -> Option<String> {
         }
     }
     None
-}
-
-/// Value at a JSON Pointer.
-fn find<'j>(value: &'j Json, pointer: &str) -> Option<&'j Json> {
-    pointer.split('/').skip(1).try_fold(value, |value, step| {
-        let name = step.replace("~1", "/").replace("~0", "~");
-        match value {
-            Json::Array(items) => items.get(name.parse::<usize>().ok()?),
-            _ => value.get(&name),
-        }
-    })
 }
 
 /// Container on the way to a value.

@@ -236,8 +236,6 @@ fn actor(kind: &EventKind) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::clause::Side;
-    use crate::data::facts::Facts;
     use crate::data::payload::Payload;
     use crate::data::plan::{Session, Step};
     use crate::data::transcript::{Bytes, Event, FolderChange};
@@ -293,14 +291,7 @@ mod tests {
             steps: vec![Step::new(Act::Finish)],
             ..Plan::default()
         };
-        let transcript = Transcript {
-            boundary: "b".to_owned(),
-            check: "c".to_owned(),
-            facts: Facts::new(Side::Provider).into(),
-            plan: plan.into(),
-            timeout_scale: 1.0,
-            events,
-        };
+        let transcript = super::super::tests::transcript(plan, events);
         let finding = Finding::new("C", "not_failed", "failed/", "q4.json is in done/q4.json").at(0);
         let (lines, wrong) = super::super::conversation_about(&transcript, &finding, &[], 80, 40);
         assert_eq!(lines, ["→ x", "· queue: done/q4.json appears", "… 8 more lines"]);

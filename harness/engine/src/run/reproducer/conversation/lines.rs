@@ -341,8 +341,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::data::clause::Side;
-    use crate::data::facts::Facts;
     use crate::data::plan::{Plan, Session};
 
     #[test]
@@ -365,14 +363,8 @@ mod tests {
             kind: EventKind::Sent { step, payload: Payload::text(text) },
         };
         let mut plan = Plan { sessions: vec![Session::default()], recorded: true, ..Plan::default() };
-        let mut transcript = Transcript {
-            boundary: "toy".to_owned(),
-            check: "recorded".to_owned(),
-            facts: Arc::new(Facts::new(Side::Provider)),
-            plan: Arc::new(plan.clone()),
-            timeout_scale: 1.0,
-            events: vec![sent(0, "{"), sent(1, "}"), sent(2, "\n"), sent(3, "[]\n"), sent(4, "\n")],
-        };
+        let events = vec![sent(0, "{"), sent(1, "}"), sent(2, "\n"), sent(3, "[]\n"), sent(4, "\n")];
+        let mut transcript = super::super::tests::transcript(plan.clone(), events);
         assert_eq!(super::super::conversation(&transcript, 80, 9), ["→ {}", "→ []", "→ "]);
         assert_eq!(all(&transcript, 80, 9)[0].step, Some(2), "the step that ended the line");
         plan.recorded = false;
